@@ -1,0 +1,1 @@
+"""The runtime: actors, supervision, the writer and the store."""

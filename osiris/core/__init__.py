@@ -1,0 +1,1 @@
+"""Pure rules: bytes and structs in, structs out. No clock, no disk, no trio."""

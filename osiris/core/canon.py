@@ -1,0 +1,48 @@
+"""Every hash in OSIRIS is made here.
+
+Rule 1: a hash is sha256 over a version tag, a purpose tag and length-prefixed parts, so that
+        no two inputs of different shape can collide ("ab"+"c" is not "a"+"bc").
+Rule 2: cache identity is over exact bytes; semantic identity is over `meaning`.
+Rule 3: JSON is hashed in one canonical form: sorted keys, no NaN, UTF-8.
+"""
+
+import hashlib
+import unicodedata
+from collections.abc import Iterable
+
+import msgspec
+
+VERSION = b"osiris/1"
+
+_json = msgspec.json.Encoder(order="deterministic")
+
+
+def digest(purpose: str, parts: Iterable[str | bytes]) -> bytes:
+    """Return the 32 byte hash of `parts` under `purpose`."""
+    hasher = hashlib.sha256()
+    for part in (VERSION, purpose, *parts):
+        raw = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
+        hasher.update(len(raw).to_bytes(8, "big"))
+        hasher.update(raw)
+    return hasher.digest()
+
+
+def hexdigest(purpose: str, parts: Iterable[str | bytes]) -> str:
+    """Return the hash of `parts` under `purpose` as 64 hex digits."""
+    return digest(purpose, parts).hex()
+
+
+def sha256_hex(data: bytes) -> str:
+    """Return the plain sha256 that names a ref."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def meaning(text: str) -> str:
+    """Return the semantic normal form: NFC, LF line ends, trimmed."""
+    folded = text.replace("\r\n", "\n").replace("\r", "\n")
+    return unicodedata.normalize("NFC", folded).strip()
+
+
+def canonical_json(value: object) -> bytes:
+    """Return the one byte form of a JSON value."""
+    return _json.encode(value)

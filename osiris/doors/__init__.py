@@ -1,0 +1,1 @@
+"""Ways for a payload to get in: hook, wrap, pipe, path."""
