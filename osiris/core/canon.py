@@ -3,10 +3,11 @@
 Rule 1: a hash is sha256 over a version tag, a purpose tag and length-prefixed parts, so that
         no two inputs of different shape can collide ("ab"+"c" is not "a"+"bc").
 Rule 2: cache identity is over exact bytes; semantic identity is over `meaning`.
-Rule 3: JSON is hashed in one canonical form: sorted keys, no NaN, UTF-8.
+Rule 3: JSON is hashed in one canonical form: sorted keys, UTF-8, no spaces, no NaN.
 """
 
 import hashlib
+import json
 import unicodedata
 from collections.abc import Iterable
 
@@ -44,5 +45,9 @@ def meaning(text: str) -> str:
 
 
 def canonical_json(value: object) -> bytes:
-    """Return the one byte form of a JSON value."""
-    return _json.encode(value)
+    """Return the one byte form of a JSON value; NaN and infinity raise ValueError."""
+    raw = _json.encode(value)
+    # msgspec writes NaN as null; the standard library can refuse it, at ten times the cost.
+    if b"null" in raw:
+        json.dumps(value, allow_nan=False, default=msgspec.to_builtins)
+    return raw

@@ -1,0 +1,3 @@
+class ParsedResult:
+    expression: str
+    def search(self, value: object) -> object: ...
