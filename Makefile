@@ -1,0 +1,12 @@
+# Thin over dev.py, which does the same where there is no make.
+# Arguments go through ARGS: make test ARGS="tests/core -k seal"; make sim SEEDS=2000
+
+PYTHON ?= python3
+
+.PHONY: help setup demo test lint sim bench promises
+
+help:
+	@$(PYTHON) dev.py help
+
+setup demo test lint sim bench promises:
+	@$(PYTHON) dev.py $@ $(ARGS)
