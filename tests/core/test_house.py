@@ -183,7 +183,7 @@ def test_every_module_says_in_one_line_what_it_is() -> None:
 def test_every_core_module_has_a_layer() -> None:
     modules = {path.stem for path in CORE} - {"__init__"}
 
-    assert modules - set[str]().union(*_layers("The core")) == set()
+    assert modules - set[str]().union(*_layers("The core")) == set(), "its layer: pyproject.toml"
 
 
 def test_every_room_has_its_floor() -> None:
