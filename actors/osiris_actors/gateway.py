@@ -1,0 +1,177 @@
+"""The service port: one tool call from its arguments to its answer.
+
+Rule 1: ingest runs at once; the mailbox is entered in the connection's order of arrival.
+Rule 2: a call takes at most four asks.
+Rule 3: every answer is charged: to its task, or to the project when there is none.
+"""
+
+import logging
+
+from osiris.core import loop_identity, replies
+from osiris.core.commands import Checkpoint, Command, Precheck, Recall
+from osiris.core.errors import Refusal
+from osiris.core.index import CallEntry
+from osiris.core.manifest import manifest
+from osiris.core.task_state import TaskState
+from osiris.service import Answer, Ask, Caller, Turn
+from osiris_actors import loopguard, reports, routing, task
+from osiris_actors.ingest import Ingested, Refused
+from osiris_actors.loopguard import Seen
+from osiris_actors.store.contract import CHUNK_BYTES, Committed, Duplicate
+from osiris_actors.stream import refusal
+from osiris_actors.system import System
+
+log = logging.getLogger(__name__)
+
+BROKEN = Refusal("actor_died", "the call failed inside OSIRIS", "call again; see the owner's log")
+NO_RESOURCE = Refusal(
+    "bad_request",
+    "no such resource",
+    "use osiris://task/ID/manifest, osiris://task/ID/status or osiris://ref/REF",
+)
+
+
+class Gateway:
+    """Implements `osiris.service.Service` over a running system."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+        self.tools = system.tools
+        self.charges = system.tools.charges
+        self.router = routing.Router(system.store)
+
+    async def call(self, caller: Caller, ask: Ask, turn: Turn) -> Answer:
+        """Answer one tool call."""
+        try:
+            taken = await self.system.ingest.take(caller, ask)
+            if isinstance(taken, Refused):
+                return self._refused(caller, taken.refusal, taken.arguments)
+            if isinstance(taken.command, Recall):
+                await turn.wait()
+                turn.done()
+                return await self._recall(caller, taken.command, taken.arguments)
+            return await self._command(caller, ask, taken, turn)
+        except Exception:
+            log.exception("%s failed", ask.tool)
+            return self._refused(caller, BROKEN, 0)
+        finally:
+            turn.done()
+
+    async def read_resource(self, caller: Caller, uri: str) -> Answer:
+        """Answer a resource: the same texts the tools give, charged the same way."""
+        kind, _, rest = uri.removeprefix("osiris://").partition("/")
+        if kind == "ref":
+            return await self._recall(caller, Recall("head", ref=rest, n=100_000), 0)
+        name, _, view = rest.partition("/")
+        if kind != "task" or view not in ("manifest", "status"):
+            return self._refused(caller, NO_RESOURCE, 0)
+        found = await self.router.named(name)
+        state = found if isinstance(found, Refusal) else await self.system.look(found)
+        if isinstance(state, Refusal):
+            return self._refused(caller, state, 0)
+        text = manifest(state)
+        self.charges.add(f"task/{state.task}", {"manifest": self.tools.count(text).n})
+        return Answer(text)
+
+    def listed(self, caller: Caller, schemas: str, instructions: str) -> None:
+        """Charge a listing once the ruler is there."""
+        self.system.nursery.start_soon(self._charge_listing, caller, schemas, instructions)
+
+    async def _command(self, caller: Caller, ask: Ask, taken: Ingested, turn: Turn) -> Answer:
+        refused = await self._stored_large(taken)
+        await turn.wait()
+        command = taken.command
+        key = routing.key_of(caller, ask, command, taken.content, self.tools.env.now_ms())
+        stream = routing.note_stream(caller, command)
+        name = refused or stream or await self.router.task(caller, command, key)
+        if isinstance(name, Refusal):
+            return self._refused(caller, name, taken.arguments)
+        agent = routing.holder(caller, command)
+        asked = task.Ask(
+            command=command,
+            caller=caller,
+            agent=caller.agent if stream else agent,
+            key=key,
+            arguments=taken.arguments,
+            payload=taken.payload,
+            blob=None if _is_large(taken) else taken.blob,
+            seen=await self._seen(caller, command, name),
+            ceilings=self.system.options.day_ceilings,
+        )
+        if stream:
+            envelope = self.system.scopes.post(stream, asked)
+            turn.done()
+            return self._answer(caller, await envelope.wait(), taken)
+        return await self._to_task(caller, name, asked, taken, turn)
+
+    async def _to_task(
+        self, caller: Caller, name: str, asked: task.Ask, taken: Ingested, turn: Turn
+    ) -> Answer:
+        binds = routing.holder(caller, asked.command) != ""
+        if binds:
+            self.router.bind(caller, name)
+        envelope = self.system.tasks.post(f"task/{name}", asked)
+        turn.done()
+        answer = self._answer(caller, await envelope.wait(), taken)
+        if binds and answer.is_error:
+            self.router.unbind(caller, name)
+        if isinstance(asked.command, Checkpoint) and asked.command.mode == "report":
+            await self._write_report(name)
+        return answer
+
+    async def _recall(self, caller: Caller, command: Recall, arguments: int) -> Answer:
+        name = await self.router.task(caller, command, None)
+        if isinstance(name, Refusal) and name.code != "no_task":
+            return self._refused(caller, name, arguments)
+        stream = routing.scope_stream(caller) if isinstance(name, Refusal) else f"task/{name}"
+        reply = await self.system.recaller.recall(caller, command, stream)
+        cost = {"arguments": arguments}
+        for kind, text in replies.parts(reply).items():
+            cost[kind] = self.tools.count(text).n
+        self.charges.add(stream, cost)
+        return Answer(replies.text(reply), reply.is_error)
+
+    async def _seen(self, caller: Caller, command: Command, name: str) -> CallEntry | None:
+        if not isinstance(command, Precheck) or not caller.project:
+            return None
+        call = loop_identity.call_key(command.tool, command.args or {})
+        seen = Seen(caller.project, call, name, self.tools.env.now_ms())
+        found = await self.system.loopguard.ask(seen, within_s=loopguard.WITHIN_S)
+        return None if isinstance(found, Refusal) else found
+
+    async def _stored_large(self, taken: Ingested) -> Refusal | None:
+        """Store a payload that is too large for its Unit; an orphan is harmless."""
+        if taken.blob is None or not _is_large(taken):
+            return None
+        outcome = await self.system.store.put_blob(taken.blob)
+        return None if isinstance(outcome, Committed | Duplicate) else refusal(outcome)
+
+    async def _write_report(self, name: str) -> None:
+        state = await self.system.look(name)
+        folder = self.system.options.reports
+        if folder is not None and isinstance(state, TaskState):
+            await self.tools.env.run_sync(reports.write, folder, state)
+
+    async def _charge_listing(self, caller: Caller, schemas: str, instructions: str) -> None:
+        await self.system.ingest.wait_ready()
+        tokens = {
+            "schema": self.tools.count(schemas).n,
+            "instructions": self.tools.count(instructions).n,
+        }
+        self.charges.add(routing.scope_stream(caller), tokens, calls=0)
+
+    def _answer(self, caller: Caller, result: object, taken: Ingested) -> Answer:
+        if isinstance(result, Answer):
+            return result
+        found = result if isinstance(result, Refusal) else BROKEN
+        return self._refused(caller, found, taken.arguments)
+
+    def _refused(self, caller: Caller, why: Refusal, arguments: int) -> Answer:
+        text = why.text()
+        cost = {"arguments": arguments, "reply": self.tools.count(text).n}
+        self.charges.add(routing.scope_stream(caller), cost)
+        return Answer(text, why.is_error)
+
+
+def _is_large(taken: Ingested) -> bool:
+    return taken.blob is not None and taken.blob.size > CHUNK_BYTES

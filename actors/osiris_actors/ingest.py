@@ -1,0 +1,176 @@
+"""What happens to a call before it reaches an actor: redacted, parsed, hashed, counted.
+
+Rule 1: every string leaf and key is redacted before it is hashed, stored, logged or echoed.
+Rule 2: a payload's ref is the sha256 of its redacted bytes.
+Rule 3: payloads up to CHUNK_BYTES ride in the Unit; larger ones are stored before it.
+Rule 4: texts above INLINE characters are worked on away from the event loop.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Protocol, TypeVar
+
+import trio
+from msgspec import Struct
+
+from osiris.core import canon, commands, loop_signature, stub
+from osiris.core.commands import Command, Observe
+from osiris.core.decision import Payload
+from osiris.core.errors import Refusal
+from osiris.core.modes import MODES
+from osiris.core.tokens import Count
+from osiris.service import Ask, Caller
+from osiris_actors.env import Env
+from osiris_actors.files import FileRead
+from osiris_actors.store.blobs import pack
+from osiris_actors.store.contract import Blob
+
+INLINE = 16_384
+READY_S = 10.0
+DELIVERED_TOKENS = max(m.stub_above for m in MODES if m.stub_above < 1 << 30)
+WITH_PAYLOAD = ("action",)
+
+T = TypeVar("T")
+
+
+class Redactor(Protocol):
+    """Secrets out of texts; `redact` returns the text and how many were replaced."""
+
+    def redact(self, text: str) -> tuple[str, int]: ...
+
+    def redact_tree(self, value: Any) -> tuple[Any, int]: ...
+
+
+class Files(Protocol):
+    async def read(self, path: str, roots: tuple[str, ...]) -> FileRead | Refusal: ...
+
+
+class Ingested(Struct, frozen=True):
+    """A call in its final form; `content` is the hash of what was asked, `arguments` in tokens."""
+
+    command: Command
+    content: str
+    arguments: int
+    payload: Payload | None = None
+    blob: Blob | None = None
+
+
+class Refused(Struct, frozen=True):
+    """A call that never became a command, and what its arguments cost."""
+
+    refusal: Refusal
+    arguments: int
+
+
+class Ingest:
+    """One for all connections; it holds no state of theirs."""
+
+    def __init__(
+        self, env: Env, redactor: Redactor, files: Files, count: Callable[[str], Count]
+    ) -> None:
+        self.ready = trio.Event()
+        self.redactor = redactor
+        self.count = count
+        self._env = env
+        self._files = files
+
+    async def take(self, caller: Caller, ask: Ask) -> Ingested | Refused:
+        """Return the command of `ask` with its payload."""
+        await self.wait_ready()
+        size = _size(ask.arguments)
+        taken = await self._away(size, partial(self._parse, ask.tool, ask.arguments))
+        if isinstance(taken, Refused):
+            return taken
+        command = taken.command
+        if not isinstance(command, Observe) or command.path is None:
+            return taken
+        if taken.payload is not None:
+            fix = "send only one of result, path and ref"
+            return self._refused("bad_argument", "observe: result and path together", fix, taken)
+        if command.kind not in WITH_PAYLOAD:
+            return taken
+        return await self._with_file(caller, command, command.path, taken)
+
+    async def wait_ready(self) -> None:
+        """Return when ruler and redactor are loaded, or after READY_S without them."""
+        with trio.move_on_after(READY_S):
+            await self.ready.wait()
+
+    async def payload(
+        self, text: str, tool: str, door: str, path: str = ""
+    ) -> tuple[Payload, Blob]:
+        """Redact and prepare a payload that came by another door."""
+        return await self._away(len(text), partial(self._prepare, text, tool, door, path))
+
+    async def _with_file(
+        self, caller: Caller, command: Observe, path: str, taken: Ingested
+    ) -> Ingested | Refused:
+        read = await self._files.read(path, caller.roots)
+        if isinstance(read, Refusal):
+            return Refused(read, taken.arguments)
+        tool = command.tool or "read"
+        payload, blob = await self.payload(read.text, tool, "path", path)
+        content = canon.hexdigest("content", [taken.content, payload.sha256])
+        return Ingested(command, content, taken.arguments, payload, blob)
+
+    def _parse(self, tool: str, arguments: Mapping[str, Any]) -> Ingested | Refused:
+        rest: dict[str, Any] = {k: v for k, v in arguments.items() if k != "result"}
+        clean, _ = self.redactor.redact_tree(rest)
+        result = arguments.get("result")
+        text, hits = self.redactor.redact(result) if isinstance(result, str) else (result, 0)
+        whole = clean if result is None else {**clean, "result": text}
+        shown = canon.canonical_json(clean)
+        size = self.count(shown.decode()).n
+        command = commands.parse(tool, whole)
+        if isinstance(command, Refusal):
+            return Refused(command, size + self._tokens(text))
+        content = canon.hexdigest("content", [tool, shown, text if isinstance(text, str) else ""])
+        match command:
+            case Observe(kind="action", result=str(result_text)):
+                built = self._built(result_text, command.tool or "", "result", "", hits)
+                return Ingested(command, content, size + built[0].tokens, *built)
+            case _:
+                return Ingested(command, content, size + self._tokens(text))
+
+    def _prepare(self, text: str, tool: str, door: str, path: str) -> tuple[Payload, Blob]:
+        clean, hits = self.redactor.redact(text)
+        return self._built(clean, tool, door, path, hits)
+
+    def _built(self, text: str, tool: str, door: str, path: str, hits: int) -> tuple[Payload, Blob]:
+        blob = pack(text.encode())
+        tokens = self.count(text)
+        payload = Payload(
+            sha256=blob.sha256,
+            size=blob.size,
+            characters=len(text),
+            tokens=tokens.n,
+            method=tokens.method,
+            stub=stub.stub(text, tool, tokens=tokens.n, ref=blob.sha256),
+            signature=loop_signature.signature(text),
+            door=door,
+            redacted=hits,
+            path=path,
+            text=text if tokens.n <= DELIVERED_TOKENS else "",
+        )
+        return payload, blob
+
+    def _tokens(self, text: object) -> int:
+        return self.count(text).n if isinstance(text, str) else 0
+
+    async def _away(self, size: int, work: Callable[[], T]) -> T:
+        return work() if size <= INLINE else await self._env.run_sync(work)
+
+    @staticmethod
+    def _refused(code: str, what: str, fix: str, taken: Ingested) -> Refused:
+        return Refused(Refusal(code, what, fix), taken.arguments)
+
+
+def _size(value: object) -> int:
+    """Return about how many characters of text a JSON value holds."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(len(k) + _size(v) for k, v in value.items())
+    if isinstance(value, list):
+        return sum(map(_size, value))
+    return 8

@@ -1,0 +1,73 @@
+"""The scope actor: memory, piped payloads and costs of a project, an agent or everyone."""
+
+from osiris.core import index
+from osiris.core.commands import Observe
+from osiris.core.decide import decide_scope
+from osiris.core.decision import Facts
+from osiris.core.index import RefEntry
+from osiris.core.memory import ScopeState, apply_scope, scope_from_snapshot, scope_to_snapshot
+from osiris.service import Answer
+from osiris_actors.stream import ATTEMPTS, CONTENDED, Fold, Step, Stream, Tools
+from osiris_actors.task import Ask, Flush, Look
+
+SCOPE_FOLD = Fold(ScopeState(), apply_scope, scope_to_snapshot, scope_from_snapshot)
+
+ScopeMessage = Ask | Flush | Look
+ScopeResult = Answer | ScopeState | None
+
+
+class ScopeActor:
+    """The same order as a task: look the key up, decide, commit, apply, reply."""
+
+    def __init__(self, name: str, tools: Tools) -> None:
+        self.stream = Stream[ScopeState](name, SCOPE_FOLD, tools)
+        self.tools = tools
+
+    async def load(self) -> None:
+        await self.stream.load()
+
+    async def handle(self, message: ScopeMessage) -> ScopeResult:
+        match message:
+            case Ask(command=Observe() as command):
+                return await self._decide(message, command)
+            case Ask():
+                raise TypeError(f"a scope takes observe alone, not {message.command}")
+            case Flush():
+                await self.stream.flush()
+                return None
+            case Look():
+                await self.stream.catch_up()
+                return self.stream.state
+
+    async def passivate(self) -> None:
+        await self.stream.flush()
+
+    async def _decide(self, ask: Ask, command: Observe) -> Answer:
+        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob)
+        for _ in range(ATTEMPTS):
+            await self.stream.catch_up()
+            answer = await self.stream.known(ask.key)
+            if answer is None:
+                decision = decide_scope(self.stream.state, command, await self._facts(ask, command))
+                answer = await self.stream.commit(decision, step)
+            if answer is not None:
+                return self.stream.rendered(answer, step)
+        return self.stream.rendered(CONTENDED, step)
+
+    async def _facts(self, ask: Ask, command: Observe) -> Facts:
+        return Facts(
+            now_ms=ask.key.at_ms,
+            agent=ask.agent,
+            nonce=ask.caller.nonce,
+            project=ask.caller.project,
+            host=ask.caller.client,
+            task=command.task or "",
+            payload=ask.payload,
+            ref=await self._ref(ask),
+        )
+
+    async def _ref(self, ask: Ask) -> RefEntry | None:
+        if ask.payload is None:
+            return None
+        raw = await self.tools.store.get_index(f"ref/{self.stream.name}/{ask.payload.sha256}")
+        return None if raw is None else index.ref_entry(raw)

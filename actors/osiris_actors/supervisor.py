@@ -1,0 +1,189 @@
+"""Cells: one supervised actor each, activated on first use, passivated when idle.
+
+Rule 1: a crash is answered as an error, the actor reloads, the next message is handled.
+Rule 2: three crashes in 60 s quarantine that cell alone; the reason is kept for `osiris health`.
+Rule 3: a cell leaves the directory only with an empty mailbox, so no message meets a closed one.
+Rule 4: above RESIDENT cells the one longest unused is asked to leave first.
+"""
+
+import logging
+import math
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from typing import Generic, Protocol, TypeVar
+
+import trio
+
+from osiris.core.errors import Refusal
+from osiris_actors.mailbox import ASK_S, DIED, Envelope, Mailbox
+
+M = TypeVar("M")
+R = TypeVar("R")
+M_contra = TypeVar("M_contra", contravariant=True)
+R_co = TypeVar("R_co", covariant=True)
+
+IDLE_S = 120.0
+RESIDENT = 10_000
+CRASHES = 3
+CRASH_WINDOW_S = 60.0
+
+log = logging.getLogger(__name__)
+
+
+class Actor(Protocol[M_contra, R_co]):
+    """What runs in a cell: loaded once, then one message at a time."""
+
+    async def load(self) -> None: ...
+
+    async def handle(self, message: M_contra) -> R_co: ...
+
+    async def passivate(self) -> None: ...
+
+
+class Cell(Generic[M, R]):
+    """One actor, its mailbox and its record of crashes."""
+
+    def __init__(self, name: str, make: Callable[[], Actor[M, R]]) -> None:
+        self.name = name
+        self.mailbox = Mailbox[M, R]()
+        self.crashes: deque[float] = deque(maxlen=CRASHES)
+        self.quarantined = ""
+        self._retiring = False
+        self._waiting = trio.CancelScope()
+        self._make = make
+        self._actor: Actor[M, R] | None = None
+
+    def retire(self) -> None:
+        """Leave as soon as the mailbox is empty."""
+        self._retiring = True
+        self._waiting.cancel()
+
+    async def next(self, idle_s: float) -> Envelope[M, R] | None:
+        """Return the next envelope, or None when the cell has nothing to do here any more."""
+        if self._retiring and not self.mailbox.depth and not self.quarantined:
+            return None
+        with trio.move_on_after(math.inf if self.quarantined else idle_s) as self._waiting:
+            return await self.mailbox.receive()
+        return None
+
+    async def answer_one(self, envelope: Envelope[M, R]) -> None:
+        """Answer one envelope; a crash is recorded and drops the actor's state."""
+        try:
+            if refusal := self.refusal():
+                envelope.answer(refusal)
+                return
+            actor = await self._loaded()
+            envelope.answer(await actor.handle(envelope.message))
+        except Exception as error:  # noqa: BLE001  a mailbox survives any actor
+            self._crashed(error)
+            envelope.answer(self.refusal() or DIED)
+        finally:
+            envelope.answer(DIED)
+
+    async def passivate(self) -> None:
+        if self._actor is not None:
+            await self._actor.passivate()
+
+    def refusal(self) -> Refusal | None:
+        """Return why this cell takes nothing, if it is quarantined."""
+        if not self.quarantined:
+            return None
+        fix = "see `osiris health`; other tasks go on"
+        return Refusal("quarantined", f"{self.name} is held: {self.quarantined}", fix)
+
+    async def _loaded(self) -> Actor[M, R]:
+        if self._actor is None:
+            actor = self._make()
+            await actor.load()
+            self._actor = actor
+        return self._actor
+
+    def _crashed(self, error: Exception) -> None:
+        now = trio.current_time()
+        log.error("%s crashed", self.name, exc_info=error)
+        self._actor = None
+        self.crashes.append(now)
+        if len(self.crashes) == CRASHES and now - self.crashes[0] <= CRASH_WINDOW_S:
+            self.quarantined = f"{type(error).__name__} three times in a minute"
+
+
+class Directory(Generic[M, R]):
+    """Cells by name; the only way to reach an actor of its kind."""
+
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        make: Callable[[str], Actor[M, R]],
+        *,
+        idle_s: float = IDLE_S,
+        resident: int = RESIDENT,
+    ) -> None:
+        self._nursery = nursery
+        self._make = make
+        self._cells: OrderedDict[str, Cell[M, R]] = OrderedDict()
+        self._idle_s = idle_s
+        self._resident = resident
+
+    def post(self, name: str, message: M, *, within_s: float = ASK_S) -> Envelope[M, R]:
+        """Put `message` into the mailbox of `name`, activating it if needed."""
+        return self._cell(name).mailbox.post(message, within_s=within_s)
+
+    async def ask(self, name: str, message: M, *, within_s: float = ASK_S) -> R | Refusal:
+        return await self._cell(name).mailbox.ask(message, within_s=within_s)
+
+    def quarantined(self) -> dict[str, str]:
+        return {name: c.quarantined for name, c in self._cells.items() if c.quarantined}
+
+    def depths(self) -> dict[str, int]:
+        return {name: cell.mailbox.depth for name, cell in self._cells.items()}
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+    def _cell(self, name: str) -> Cell[M, R]:
+        cell = self._cells.get(name)
+        if cell is None:
+            cell = Cell[M, R](name, lambda: self._make(name))
+            self._cells[name] = cell
+            self._nursery.start_soon(self._run, cell, name=name)
+            self._make_room()
+        self._cells.move_to_end(name)
+        return cell
+
+    def _make_room(self) -> None:
+        if len(self._cells) > self._resident:
+            next(iter(self._cells.values())).retire()
+
+    async def _run(self, cell: Cell[M, R]) -> None:
+        try:
+            while not await self._is_idle(cell):
+                pass
+        finally:
+            self._cells.pop(cell.name, None)
+            cell.mailbox.close()
+
+    async def _is_idle(self, cell: Cell[M, R]) -> bool:
+        """Handle one message; say whether the cell has left instead."""
+        envelope = await cell.next(self._idle_s)
+        if envelope is not None:
+            await cell.answer_one(envelope)
+            return False
+        await cell.passivate()
+        return cell.mailbox.depth == 0
+
+
+async def one_for_one(
+    name: str, mailbox: Mailbox[M, R], handle: Callable[[M], Awaitable[R]]
+) -> None:
+    """Answer envelopes one at a time for ever; a crash is logged, answered and survived."""
+    try:
+        while True:
+            envelope = await mailbox.receive()
+            try:
+                envelope.answer(await handle(envelope.message))
+            except Exception:
+                log.exception("%s crashed", name)
+            finally:
+                envelope.answer(DIED)
+    finally:
+        mailbox.close()

@@ -1,0 +1,107 @@
+"""The running whole: writer, actors and their directories in one nursery.
+
+Rule 1: the writer's death ends the service; every other actor is supervised one for one.
+Rule 2: pending costs are committed within FLUSH_S, and on the way out before the writer stops.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+from msgspec import Struct
+
+from osiris.core.errors import Refusal
+from osiris.core.index import CallEntry
+from osiris.core.task_state import TaskState
+from osiris_actors.charges import FLUSH_S
+from osiris_actors.ingest import Ingest
+from osiris_actors.ledger import Accounts, Balance, LedgerActor
+from osiris_actors.loopguard import LoopGuardActor, Seen
+from osiris_actors.mailbox import DIED, Mailbox
+from osiris_actors.recalling import Recaller
+from osiris_actors.refstore import RefStore
+from osiris_actors.scope import ScopeActor, ScopeMessage, ScopeResult
+from osiris_actors.stream import Tools
+from osiris_actors.supervisor import Directory, one_for_one
+from osiris_actors.task import Flush, Look, Message, Result, TaskActor
+from osiris_actors.writer import Writer
+
+LEAVE_S = 5.0
+
+
+class Options(Struct, frozen=True):
+    """`day_ceilings` are amounts by unit; `reports` is the folder of finished reports."""
+
+    day_ceilings: dict[str, int] = {}
+    reports: Path | None = None
+
+
+class System:
+    """Every actor, reachable by name."""
+
+    def __init__(
+        self, nursery: trio.Nursery, ingest: Ingest, tools: Tools, options: Options
+    ) -> None:
+        self.nursery = nursery
+        self.store = tools.store
+        self.ingest = ingest
+        self.tools = tools
+        self.options = options
+        self.tasks = Directory[Message, Result](nursery, lambda name: TaskActor(name, tools))
+        self.scopes = Directory[ScopeMessage, ScopeResult](
+            nursery, lambda name: ScopeActor(name, tools)
+        )
+        self.loopguard = Mailbox[Seen, CallEntry | None]()
+        self.ledger = Mailbox[Balance, Accounts]()
+        self.refstore = RefStore(tools.store, tools.env)
+        self.recaller = Recaller(tools, ingest, self.refstore)
+
+    def start(self) -> None:
+        """Start the actors that are always there."""
+        guard = LoopGuardActor(self.store)
+        book = LedgerActor(self.store, self.flush)
+        self.nursery.start_soon(one_for_one, "loopguard", self.loopguard, guard.handle)
+        self.nursery.start_soon(one_for_one, "ledger", self.ledger, book.handle)
+        self.nursery.start_soon(self._flush_in_time, name="charges")
+        self.refstore.start(self.nursery)
+
+    async def look(self, name: str) -> TaskState | Refusal:
+        """Return the state of a task as of now."""
+        state = await self.tasks.ask(f"task/{name}", Look())
+        return state if isinstance(state, TaskState | Refusal) else DIED
+
+    async def flush(self) -> None:
+        """Commit everything that is pending."""
+        await self._flush(self.tools.charges.streams())
+
+    async def _flush_in_time(self) -> None:
+        while True:
+            await self.tools.charges.wait()
+            await trio.sleep(FLUSH_S)
+            await self._flush(self.tools.charges.due(trio.current_time()))
+
+    async def _flush(self, streams: tuple[str, ...]) -> None:
+        async with trio.open_nursery() as nursery:
+            for name in streams:
+                kind = self.tasks if name.startswith("task/") else self.scopes
+                nursery.start_soon(kind.ask, name, Flush())
+
+
+@asynccontextmanager
+async def running(
+    writer: Writer, ingest: Ingest, tools: Tools, options: Options
+) -> AsyncIterator[System]:
+    """Run the writer and the actors around the body; leave with nothing pending."""
+    async with trio.open_nursery() as outer:
+        await outer.start(writer.run)
+        async with trio.open_nursery() as nursery:
+            system = System(nursery, ingest, tools, options)
+            system.start()
+            try:
+                yield system
+            finally:
+                with trio.CancelScope(shield=True), trio.move_on_after(LEAVE_S):
+                    await system.flush()
+                nursery.cancel_scope.cancel()
+        writer.stop()

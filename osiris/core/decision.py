@@ -1,0 +1,82 @@
+"""What a decision may look at beside the state, and what it comes to.
+
+Rule 1: facts are looked up before `decide` runs; `decide` looks nothing up.
+Rule 2: a decision's events are all that changes; the reply says so only after they are durable.
+"""
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from osiris.core import events as ev
+from osiris.core.errors import Refusal
+from osiris.core.index import CallEntry, RefEntry
+from osiris.core.memory import Entry
+from osiris.core.replies import Reply
+
+NOT_PRESENTED = -1
+
+
+class Payload(Struct, frozen=True):
+    """An ingested payload: redacted, hashed, counted, stored or about to be.
+
+    `stub` stands for it, `text` is the payload itself when it is short enough to be delivered;
+    `signature` is its result identity; `door` is result, path or pipe.
+    """
+
+    sha256: str
+    size: int
+    characters: int
+    tokens: int
+    method: str
+    stub: str
+    signature: str
+    door: str
+    redacted: int = 0
+    path: str = ""
+    text: str = ""
+
+
+class Facts(Struct, frozen=True):
+    """`seal` is the ordinal of the presented seal, None when unknown to this task.
+
+    `pins` maps pinned ids that the command names to the hash of the text known under them;
+    `ref` is what is known of the ref that the command names; `seen` is the same call as another
+    agent of this project made it within 24 hours; `ceilings` are the day's, by unit.
+    """
+
+    now_ms: int
+    agent: str
+    nonce: str
+    project: str
+    host: str = ""
+    task: str = ""
+    seal: int | None = NOT_PRESENTED
+    pins: Mapping[str, str] = {}
+    payload: Payload | None = None
+    ref: RefEntry | None = None
+    dropped_before: bool = False
+    seen: CallEntry | None = None
+    memory: tuple[Entry, ...] = ()
+    ceilings: Mapping[str, int] = {}
+
+
+class Reservation(Struct, frozen=True):
+    """An amount to add to a counter that may not go above `ceiling`."""
+
+    counter: str
+    amount: int
+    ceiling: int
+
+
+class Decision(Struct, frozen=True):
+    """`delivered` are tokens of the reply that the model wanted as they are: no overhead."""
+
+    events: tuple[ev.Event, ...]
+    reply: Reply | Refusal
+    reservations: tuple[Reservation, ...] = ()
+    delivered: int = 0
+
+
+def refuse(code: str, what: str, fix: str) -> Decision:
+    return Decision((), Refusal(code, what, fix))

@@ -1,0 +1,178 @@
+"""What happened, as stored for ever.
+
+Rule 1: fields are only appended, with defaults; an event's meaning never changes.
+Rule 2: the stored form is [kind, version, at_ms, by, body]; golden bytes of every kind and
+        version are in the tests and always decode.
+Rule 3: an old (kind, version) is lifted by a pure function in UPCASTS before `apply` sees it.
+Rule 4: `at_ms` is for people. Order is the version in the stream.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+FORMAT = 1  # a new kind or field raises it; older code refuses to open a newer store
+
+
+class TaskStarted(Struct, frozen=True, array_like=True):
+    task: str
+    objective: str
+    project: str
+
+
+class Bound(Struct, frozen=True, array_like=True):
+    """`by` of connection `nonce` works on this task from now on."""
+
+    nonce: str
+
+
+class PlanSet(Struct, frozen=True, array_like=True):
+    steps: tuple[str, ...]
+
+
+class StepMarked(Struct, frozen=True, array_like=True):
+    """`step` counts from 1."""
+
+    step: int
+    done: bool
+
+
+class BudgetSet(Struct, frozen=True, array_like=True):
+    """Reserved amounts by unit: tokens, calls, seconds, microusd."""
+
+    amounts: dict[str, int]
+    day: str = ""
+
+
+class ConstraintAdded(Struct, frozen=True, array_like=True):
+    id: str
+    text: str
+
+
+class DecisionPinned(Struct, frozen=True, array_like=True):
+    id: str
+    text: str
+
+
+class Noted(Struct, frozen=True, array_like=True):
+    """A memory entry that is not pinned; `kind` is lesson, fact or note."""
+
+    kind: str
+    id: str
+    text: str
+    task: str = ""
+
+
+class ActionObserved(Struct, frozen=True, array_like=True):
+    """One tool call of the agent: `call` is H(tool, args), `signature` that of its result."""
+
+    tool: str
+    call: str
+    signature: str
+    ok: bool | None
+    ref: str = ""
+    tokens: int = 0
+    batch: str = ""
+    project: str = ""
+
+
+class RefStored(Struct, frozen=True, array_like=True):
+    """A payload now readable by this stream; `tokens` on the ruler, `method` how counted."""
+
+    sha256: str
+    size: int
+    tokens: int
+    method: str
+    tool: str
+    door: str
+    redacted: int = 0
+    path: str = ""
+
+
+class KeptOut(Struct, frozen=True, array_like=True):
+    """Tokens a model did not read; `proof` is receipt, declared or estimated."""
+
+    ref: str
+    proof: str
+    source: str
+    tokens: int
+    session: str = ""
+
+
+class Charged(Struct, frozen=True, array_like=True):
+    """What OSIRIS itself cost the model since the last charge, tokens by kind."""
+
+    tokens: dict[str, int]
+    calls: int
+
+
+class SnapshotTaken(Struct, frozen=True, array_like=True):
+    id: str
+    seal: str
+
+
+class TaskResumed(Struct, frozen=True, array_like=True):
+    nonce: str
+
+
+class TaskClosed(Struct, frozen=True, array_like=True):
+    outcome: str = "done"
+
+
+Event = (
+    TaskStarted | Bound | PlanSet | StepMarked | BudgetSet | ConstraintAdded | DecisionPinned
+    | Noted | ActionObserved | RefStored | KeptOut | Charged | SnapshotTaken | TaskResumed
+    | TaskClosed
+)  # fmt: skip
+
+
+class Stamped(Struct, frozen=True):
+    """An event with when and by whom."""
+
+    at_ms: int
+    by: str
+    event: Event
+
+
+class _Stored(Struct, frozen=True, array_like=True):
+    kind: str
+    version: int
+    at_ms: int
+    by: str
+    body: msgspec.Raw
+
+
+KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
+VERSIONS: dict[str, int] = dict.fromkeys(KINDS, 1)
+UPCASTS: dict[tuple[str, int], Callable[[bytes], Event]] = {}
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+_stored = msgspec.msgpack.Decoder(_Stored)
+_bodies = {name: msgspec.msgpack.Decoder(kind) for name, kind in KINDS.items()}
+
+
+class UnknownEventError(Exception):
+    """A stored event of a kind or version this code does not know: the store is newer."""
+
+
+def encode(stamped: Stamped) -> bytes:
+    kind = type(stamped.event).__name__
+    return _encoder.encode((kind, VERSIONS[kind], stamped.at_ms, stamped.by, stamped.event))
+
+
+def decode(raw: bytes) -> Stamped:
+    """Return the event of `raw`, lifted to its newest version. Raises UnknownEventError."""
+    stored = _stored.decode(raw)
+    return Stamped(stored.at_ms, stored.by, _body(stored))
+
+
+def _body(stored: _Stored) -> Event:
+    if VERSIONS.get(stored.kind) == stored.version:
+        event: Event = _bodies[stored.kind].decode(stored.body)
+        return event
+    upcast = UPCASTS.get((stored.kind, stored.version))
+    if upcast is None:
+        raise UnknownEventError(f"{stored.kind} version {stored.version}")
+    return upcast(bytes(stored.body))

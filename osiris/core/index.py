@@ -1,0 +1,122 @@
+"""Index entries, a pure function of events, so that they can be rebuilt from them.
+
+| key                                   | value       | answers                               |
+| task/ID                               | TaskEntry   | which tasks fit a prefix              |
+| tasks/PROJECT/ID                      | TaskEntry   | the tasks of a project                |
+| bound/NONCE/AGENT, bound/NONCE/       | task id     | a call without `task`                 |
+| mem/STREAM/KIND/VERSION               | Entry       | recall of memory                      |
+| pin/STREAM/ID                         | pinned hash | was this pinned item rewritten        |
+| ref/STREAM/SHA256                     | RefEntry    | may this stream read that ref         |
+| call/PROJECT/CALL                     | CallEntry   | what another agent already did        |
+| seal/TASK/SEAL                        | ordinal     | is a presented seal an ancestor       |
+| snap/TASK/ID                          | seal        | a snapshot taken by name              |
+| kept/STREAM/SHA256/AGENT/SESSION      | tokens      | was this drop already booked          |
+"""
+
+import msgspec
+from msgspec import Struct
+
+from osiris.core import events as ev
+from osiris.core import plain, prefix
+from osiris.core.memory import Entry
+from osiris.core.task_state import TaskState
+
+Puts = tuple[tuple[str, bytes], ...]
+
+
+class TaskEntry(Struct, frozen=True, array_like=True):
+    task: str
+    project: str
+    objective: str
+    status: str
+    at_ms: int
+    by: str
+
+
+class RefEntry(Struct, frozen=True, array_like=True):
+    sha256: str
+    size: int
+    tokens: int
+    tool: str
+    door: str
+    at_ms: int
+    by: str
+    path: str = ""
+
+
+class CallEntry(Struct, frozen=True, array_like=True):
+    task: str
+    by: str
+    at_ms: int
+    ref: str
+    ok: bool | None
+    tool: str
+
+
+_encoder = msgspec.msgpack.Encoder()
+task_entry = msgspec.msgpack.Decoder(TaskEntry).decode
+ref_entry = msgspec.msgpack.Decoder(RefEntry).decode
+call_entry = msgspec.msgpack.Decoder(CallEntry).decode
+memory_entry = msgspec.msgpack.Decoder(Entry).decode
+
+
+def puts(stream: str, version: int, stamped: ev.Stamped, after: TaskState | None) -> Puts:
+    """Return the entries of one event; `after` is the task's state behind it, None for scopes."""
+    found = _of_event(stream, version, stamped, after)
+    if after is not None and after.seal and _moves_seal(stamped.event):
+        ordinal = after.seals.to_bytes(4, "big")
+        return (*found, (f"seal/{after.task}/{after.seal}", ordinal))
+    return found
+
+
+def _moves_seal(event: ev.Event) -> bool:
+    return isinstance(event, ev.TaskStarted | ev.PlanSet | ev.ConstraintAdded | ev.DecisionPinned)
+
+
+def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None) -> Puts:
+    match at.event:
+        case ev.TaskStarted() | ev.TaskClosed() if after is not None:
+            return _task(after, at)
+        case ev.Bound(nonce) | ev.TaskResumed(nonce) if after is not None:
+            task = after.task.encode()
+            return (f"bound/{nonce}/{at.by}", task), (f"bound/{nonce}/", task)
+        case ev.ConstraintAdded(item, text) | ev.DecisionPinned(item, text):
+            kind = "constraint" if isinstance(at.event, ev.ConstraintAdded) else "decision"
+            pinned = (f"pin/{stream}/{item}", prefix.pinned_hash(text).encode())
+            entry = Entry(kind, item, text, at.by, at.at_ms, stream, version)
+            return pinned, _memory(stream, entry)
+        case ev.Noted(kind, item, text, task):
+            entry = Entry(kind, item, text, at.by, at.at_ms, stream, version, task)
+            return (_memory(stream, entry),)
+        case ev.RefStored() as ref:
+            known = RefEntry(
+                ref.sha256, ref.size, ref.tokens, ref.tool, ref.door, at.at_ms, at.by, ref.path
+            )
+            return ((f"ref/{stream}/{ref.sha256}", _encoder.encode(known)),)
+        case ev.ActionObserved() as seen if seen.project and after is not None:
+            call = CallEntry(after.task, at.by, at.at_ms, seen.ref, seen.ok, seen.tool)
+            return ((f"call/{seen.project}/{seen.call}", _encoder.encode(call)),)
+        case ev.SnapshotTaken(item, seal) if after is not None:
+            return ((f"snap/{after.task}/{item}", seal.encode()),)
+        case ev.KeptOut() as kept if kept.session:
+            key = f"kept/{stream}/{kept.ref}/{at.by}/{kept.session}"
+            return ((key, kept.tokens.to_bytes(8, "big")),)
+        case _:
+            return ()
+
+
+def _task(state: TaskState, at: ev.Stamped) -> Puts:
+    entry = TaskEntry(
+        state.task,
+        state.project,
+        plain.one_line(state.objective, 80),
+        state.status,
+        at.at_ms,
+        at.by,
+    )
+    raw = _encoder.encode(entry)
+    return (f"task/{state.task}", raw), (f"tasks/{state.project}/{state.task}", raw)
+
+
+def _memory(stream: str, entry: Entry) -> tuple[str, bytes]:
+    return f"mem/{stream}/{entry.kind}/{entry.version:08x}", _encoder.encode(entry)

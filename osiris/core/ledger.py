@@ -1,0 +1,105 @@
+"""Double entry over tokens: what was kept out, what OSIRIS cost, and the one net function.
+
+Rule 1: every posting moves an amount between two accounts, so all accounts sum to zero.
+Rule 2: net = kept out by receipt - all overhead; it may be negative. Declared and estimated
+        amounts stand beside it, never in it.
+Rule 3: kept out = min(payload, what that host would have shown anyway). The caps are HOSTS;
+        an unknown host has the lowest. `whole` has no cap: for demos and grids, never a default.
+Rule 4: postings are a pure function of events, so counters can be rebuilt.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from osiris.core import events as ev
+from osiris.core.task_state import add
+
+OVERHEAD = ("schema", "instructions", "arguments", "reply", "manifest", "stub", "recall")
+PROOFS = ("receipt", "declared", "estimated")
+
+# characters of one result that a host shows its model (research/mcp.md 5.3, design 8)
+HOSTS: dict[str, dict[str, int]] = {
+    "claude-code": {"shell": 26_000, "search": 17_000, "other": 100_000},
+    "codex": {"other": 6_000},
+    "": {"other": 6_000},
+    "whole": {},
+}
+
+# tool name in lower case -> source
+SOURCES: dict[str, str] = {
+    "bash": "shell", "shell": "shell", "exec": "shell", "terminal": "shell", "put": "shell",
+    "read": "read", "file": "read", "cat": "read", "view": "read",
+    "grep": "search", "glob": "search", "search": "search", "find": "search", "ls": "search",
+    "webfetch": "web", "websearch": "web", "fetch": "web", "browser": "web",
+}  # fmt: skip
+
+
+def source(tool: str) -> str:
+    """Return the closed label of the tool a payload came from."""
+    name = tool.lower()
+    if name.startswith("mcp__"):
+        return "mcp"
+    return SOURCES.get(name, "other")
+
+
+def shown_anyway(tokens: int, characters: int, host: str, tool: str) -> int:
+    """Return the tokens of a payload that `host` would have put before its model."""
+    caps = HOSTS.get(host.lower(), HOSTS[""])
+    cap = caps.get(source(tool), caps.get("other"))
+    if cap is None or characters <= cap:
+        return tokens
+    return tokens * cap // characters
+
+
+def postings(event: ev.Event) -> dict[str, int]:
+    """Return the account changes of one event; they sum to zero."""
+    match event:
+        case ev.Charged(tokens):
+            changes = {f"overhead/{kind}": amount for kind, amount in tokens.items()}
+            return {**changes, "model/overhead": -sum(tokens.values())}
+        case ev.KeptOut(_, proof, label, tokens):
+            return {f"kept_out/{proof}/{label}": tokens, f"model/kept_out/{proof}": -tokens}
+        case _:
+            return {}
+
+
+def day_of(at_ms: int) -> str:
+    """Return the UTC day of a time as days since 1970, zero-padded."""
+    return f"{at_ms // 86_400_000:06d}"
+
+
+def deltas(events: Iterable[ev.Stamped]) -> dict[str, int]:
+    """Return the counter changes of a unit: in all, and by day."""
+    totals: dict[str, int] = {}
+    for stamped in events:
+        changes = postings(stamped.event)
+        for name, amount in changes.items():
+            for scope in ("all", f"day/{day_of(stamped.at_ms)}"):
+                counter = f"ledger/{scope}/{name}"
+                totals[counter] = totals.get(counter, 0) + amount
+        if isinstance(stamped.event, ev.Charged):
+            totals = add(totals, {"ledger/all/calls": stamped.event.calls})
+    return totals
+
+
+def net(kept_out: Mapping[str, int], charged: Mapping[str, int]) -> int:
+    """Return the one number: proven savings less everything OSIRIS cost, in tokens."""
+    return kept_out.get("receipt", 0) - sum(charged.values())
+
+
+def balance(counters: Mapping[str, int]) -> int:
+    """Return the sum over all accounts; anything but zero is a bug."""
+    return sum(n for name, n in counters.items() if not name.endswith("/calls"))
+
+
+def summary(counters: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return (kept out by proof, overhead by kind) of counters named without their scope."""
+    kept = dict.fromkeys(PROOFS, 0)
+    charged: dict[str, int] = {}
+    for name, amount in counters.items():
+        account, _, rest = name.partition("/")
+        if account == "kept_out":
+            proof = rest.partition("/")[0]
+            kept[proof] = kept.get(proof, 0) + amount
+        elif account == "overhead":
+            charged[rest] = charged.get(rest, 0) + amount
+    return kept, charged

@@ -1,0 +1,32 @@
+"""The sealed manifest: byte-identical for identical committed state, at most 120 tokens.
+
+Rule 1: no clock, no age, no counter that moves without a commit.
+Rule 2: every value is one word or a quoted, escaped line.
+"""
+
+from osiris.core import plain
+from osiris.core.task_state import TaskState
+
+OBJECTIVE_CHARACTERS = 80
+
+
+def manifest(state: TaskState) -> str:
+    objective = plain.quoted(state.objective, OBJECTIVE_CHARACTERS)
+    plan = f"{state.steps_done}/{len(state.steps)}"
+    return (
+        f"OSIRIS/1 task={state.task} obj={objective} plan={plan}\n"
+        f"inv={state.constraints} files={state.files} refs={state.refs}"
+        f" dec={state.decisions} budget={budget_word(state)}\n"
+        f"SEAL=sha256:{state.seal}"
+    )
+
+
+def budget_word(state: TaskState) -> str:
+    """Return ok, warn (80 % spent) or over, by the tokens charged to the task."""
+    ceiling = state.budget.get("tokens", 0)
+    if not ceiling:
+        return "ok"
+    spent = sum(state.charged.values())
+    if spent > ceiling:
+        return "over"
+    return "warn" if spent * 5 >= ceiling * 4 else "ok"

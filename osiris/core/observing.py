@@ -1,0 +1,215 @@
+"""osiris_observe: what the agent did, learned, kept and dropped.
+
+Rule 1: a payload is stored whole; the reply carries a stub when the mode says so, the text itself
+        when it came by path and is short, and nothing when the agent had it already.
+Rule 2: kept out by receipt is what OSIRIS itself delivered as a stub, once per task and ref.
+Rule 3: a drop counts as declared, once per session, agent and ref, only if the text was shown.
+Rule 4: pinned texts never change under their id.
+"""
+
+from osiris.core import drift, ledger, plain, planning, prefix, refs
+from osiris.core import events as ev
+from osiris.core.commands import Observe
+from osiris.core.decision import Decision, Facts, Payload, refuse
+from osiris.core.loop_identity import call_key
+from osiris.core.manifest import manifest
+from osiris.core.memory import ScopeState
+from osiris.core.modes import Mode, mode_of
+from osiris.core.replies import Block, Reply
+from osiris.core.task_state import TaskState
+
+DEAR_ARGUMENT_TOKENS = 300
+BUILT = ("action", "decision", "constraint", "lesson", "fact", "dropped")
+
+
+def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
+    if command.kind not in BUILT:
+        return refuse("not_yet", f"observe kind={command.kind} comes later", f"use {_names()}")
+    if state.status != "open" and command.kind != "dropped":
+        return refuse("task_closed", f"task {state.task} is {state.status}", "start a new task")
+    match command.kind:
+        case "action":
+            return _action(state, command, facts)
+        case "decision" | "constraint":
+            return _pin(state, command, facts)
+        case "dropped":
+            return _dropped(state, command, facts)
+        case _:
+            return _note(state, command, facts)
+
+
+def observe_scope(state: ScopeState, command: Observe, facts: Facts) -> Decision:
+    """Note a lesson or fact in a scope that is no task, or keep a payload that came by pipe."""
+    if facts.payload is not None:
+        return _piped(command.tool or "put", facts.payload, facts)
+    if command.kind not in ("lesson", "fact"):
+        return refuse("bad_argument", f"a {command.kind} belongs to its task", "leave out 'scope'")
+    if command.text is None:
+        return _needs_text(command)
+    item = command.id or f"{command.kind[0]}{state.notes + 1}"
+    events = (ev.Noted(command.kind, item, command.text, facts.task),)
+    return Decision(events, Reply((("ok", ""), ("id", item), ("scope", command.scope or ""))))
+
+
+def _piped(tool: str, payload: Payload, facts: Facts) -> Decision:
+    name = refs.short(payload.sha256)
+    pairs = (("ok", ""), ("ref", name), ("tokens", str(payload.tokens)))
+    known = () if facts.ref is None else (("known", "yes"),)
+    return Decision(_stored(tool, payload, facts), Reply((*pairs, *known), stub=payload.stub))
+
+
+def _action(state: TaskState, command: Observe, facts: Facts) -> Decision:
+    if command.tool is None:
+        return refuse("missing_argument", "observe action needs 'tool'", "name the tool you called")
+    payload = facts.payload
+    sizes = state.payloads if payload is None else (*state.payloads, payload.tokens)
+    mode = mode_of(sizes)
+    seen = ev.ActionObserved(
+        tool=command.tool,
+        call=call_key(command.tool, command.args or {}),
+        signature="" if payload is None else payload.signature,
+        ok=command.ok,
+        ref=_sha256(facts),
+        tokens=0 if payload is None else payload.tokens,
+        batch=command.batch or "",
+        project=facts.project,
+    )
+    stored = () if payload is None else _stored(command.tool, payload, facts)
+    events = (seen, *stored)
+    reply = _answer(planning.fold(state, events, facts), mode, facts)
+    delivered = payload.tokens if payload is not None and reply.block is not None else 0
+    return Decision(events, reply, delivered=delivered)
+
+
+def _sha256(facts: Facts) -> str:
+    if facts.payload is not None:
+        return facts.payload.sha256
+    return "" if facts.ref is None else facts.ref.sha256
+
+
+def _stored(tool: str, payload: Payload, facts: Facts) -> tuple[ev.Event, ...]:
+    if facts.ref is not None:
+        return ()
+    ref = ev.RefStored(
+        payload.sha256,
+        payload.size,
+        payload.tokens,
+        payload.method,
+        tool,
+        payload.door,
+        payload.redacted,
+        payload.path,
+    )
+    kept = kept_out(tool, payload, facts)
+    return (ref, kept) if kept.tokens else (ref,)
+
+
+def kept_out(tool: str, payload: Payload, facts: Facts) -> ev.KeptOut:
+    """Return what the stub of a payload that OSIRIS read itself kept from the model."""
+    tokens = 0
+    if payload.door in ("path", "pipe") and not _verbatim(payload, mode_of((payload.tokens,))):
+        tokens = ledger.shown_anyway(payload.tokens, payload.characters, facts.host, tool)
+    return ev.KeptOut(payload.sha256, "receipt", ledger.source(tool), tokens)
+
+
+def _verbatim(payload: Payload, mode: Mode) -> bool:
+    return payload.door == "path" and payload.tokens <= mode.stub_above
+
+
+def _answer(state: TaskState, mode: Mode, facts: Facts) -> Reply:
+    payload = facts.payload
+    warning = drift.pairs(state, facts)
+    shown = manifest(state) if drift.is_unknown(facts) or _manifest_is_due(state, mode) else ""
+    if payload is None:
+        return Reply((("ok", ""), *warning), manifest=shown)
+    own = mode_of((payload.tokens,))
+    if mode.name == "bystander" and payload.door != "path":
+        return Reply((("ok", ""), *warning), manifest=shown)
+    pairs = (
+        ("ok", ""),
+        ("ref", refs.short(payload.sha256)),
+        ("tokens", str(payload.tokens)),
+        *(() if facts.ref is None else (("known", "yes"),)),
+        *warning,
+    )
+    if _verbatim(payload, own):
+        block = Block(refs.short(payload.sha256), payload.text)
+        return Reply(pairs, _notes(state, mode, payload), manifest=shown, block=block)
+    stub = payload.stub if payload.tokens > mode.stub_above or payload.door == "path" else ""
+    return Reply(pairs, _notes(state, mode, payload), stub=stub, manifest=shown)
+
+
+def _notes(state: TaskState, mode: Mode, payload: Payload) -> tuple[str, ...]:
+    found: list[str] = []
+    if payload.door == "result" and payload.tokens > DEAR_ARGUMENT_TOKENS:
+        found.append("cheaper: give path=, or pipe it through `osiris put`, not result=")
+    if mode.name in ("standard", "full"):
+        following = next((s.text for s in state.steps if not s.done), "")
+        if following:
+            found.append(f"next: {plain.one_line(following, 60)}")
+    return tuple(found)
+
+
+def _manifest_is_due(state: TaskState, mode: Mode) -> bool:
+    every = mode.manifest_every
+    return bool(every) and state.actions % every == 0
+
+
+def _pin(state: TaskState, command: Observe, facts: Facts) -> Decision:
+    if command.text is None:
+        return _needs_text(command)
+    if command.scope not in (None, "task"):
+        return refuse("bad_argument", f"a {command.kind} belongs to its task", "leave out 'scope'")
+    item = pin_id(state, command)
+    known = facts.pins.get(item)
+    pairs = (("ok", ""), ("id", item), *drift.pairs(state, facts))
+    if known is not None and known != prefix.pinned_hash(command.text):
+        return Decision((), planning.pinned_rewrite(item))
+    if known is not None:
+        return Decision((), Reply((*pairs, ("known", "yes"))))
+    event = ev.DecisionPinned if command.kind == "decision" else ev.ConstraintAdded
+    events = (event(item, command.text),)
+    after = planning.fold(state, events, facts)
+    grown = (*pairs, ("verdict", "normal_growth"), ("seal", after.seal))
+    return Decision(events, Reply(grown))
+
+
+def pin_id(state: TaskState, command: Observe) -> str:
+    """Return the id a decision or constraint is pinned under."""
+    number = state.decisions if command.kind == "decision" else state.constraints
+    return command.id or f"{command.kind[0]}{number + 1}"
+
+
+def _note(state: TaskState, command: Observe, facts: Facts) -> Decision:
+    if command.text is None:
+        return _needs_text(command)
+    item = command.id or f"{command.kind[0]}{state.notes + 1}"
+    events = (ev.Noted(command.kind, item, command.text, state.task),)
+    return Decision(events, Reply((("ok", ""), ("id", item), *drift.pairs(state, facts))))
+
+
+def _dropped(state: TaskState, command: Observe, facts: Facts) -> Decision:
+    if (command.ref or command.result) is None:
+        return refuse("missing_argument", "observe dropped needs 'ref'", "send the ref you dropped")
+    ref = facts.ref
+    if ref is None:
+        return refuse("unknown_ref", "this task has no such ref", "use a ref that a reply gave you")
+    name = refs.short(ref.sha256)
+    if ref.door == "path":
+        return Decision(
+            (), Reply((("ok", ""), ("ref", name), ("booked", "0"), ("why", "never_shown")))
+        )
+    if facts.dropped_before:
+        return Decision((), Reply((("ok", ""), ("ref", name), ("booked", "0"), ("why", "known"))))
+    tokens = ledger.shown_anyway(ref.tokens, ref.size, facts.host, ref.tool)
+    kept = ev.KeptOut(ref.sha256, "declared", ledger.source(ref.tool), tokens, facts.nonce)
+    pairs = (("ok", ""), ("ref", name), ("booked", str(tokens)), ("proof", "declared"))
+    return Decision((kept,), Reply((*pairs, *drift.pairs(state, facts))))
+
+
+def _needs_text(command: Observe) -> Decision:
+    return refuse("missing_argument", f"observe {command.kind} needs 'text'", "say it in 'text'")
+
+
+def _names() -> str:
+    return ", ".join(BUILT)

@@ -1,0 +1,238 @@
+"""The state of a task and how each event changes it.
+
+Rule 1: `apply` is total over stored events: it never fails and looks nothing up.
+Rule 2: the state is bounded. What grows without end (memory entries, refs, seals, bindings) lives
+        in the index; here are counts, hashes and short windows. So loading a task costs the same
+        whatever its history.
+Rule 3: FOLD is raised when `apply` changes meaning; a snapshot of another fold is replayed.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from osiris.core import events as ev
+from osiris.core import prefix
+
+FOLD = 1
+RECENT_CALLS = 64
+RECENT_PAYLOADS = 20
+RECENT_REFS = 16
+
+
+class Step(Struct, frozen=True, array_like=True):
+    text: str
+    done: bool = False
+
+
+class SeenCall(Struct, frozen=True, array_like=True):
+    """One observed action in the window of a task."""
+
+    call: str
+    signature: str
+    tool: str
+    ok: bool | None
+    ref: str
+    version: int
+    at_ms: int
+
+
+class RecentRef(Struct, frozen=True, array_like=True):
+    sha256: str
+    tokens: int
+    tool: str
+
+
+class TaskState(Struct, frozen=True, array_like=True):
+    """`version` is the stream's; an empty `task` means nothing was started."""
+
+    version: int = 0
+    task: str = ""
+    objective: str = ""
+    project: str = ""
+    holder: str = ""
+    status: str = ""
+    started_ms: int = 0
+    head: str = prefix.EMPTY_HEAD
+    contract: str = ""
+    steps: tuple[Step, ...] = ()
+    tail: str = prefix.EMPTY_TAIL
+    constraints: int = 0
+    decisions: int = 0
+    notes: int = 0
+    refs: int = 0
+    actions: int = 0
+    files: int = 0
+    seal: str = ""
+    seals: int = 0
+    recent: tuple[SeenCall, ...] = ()
+    recent_refs: tuple[RecentRef, ...] = ()
+    payloads: tuple[int, ...] = ()
+    budget: dict[str, int] = {}
+    budget_day: str = ""
+    charged: dict[str, int] = {}
+    calls: int = 0
+    kept_out: dict[str, int] = {}
+    redacted: int = 0
+
+    @property
+    def steps_done(self) -> int:
+        return sum(step.done for step in self.steps)
+
+
+def apply(state: TaskState, stamped: ev.Stamped) -> TaskState:
+    """Return the state after `stamped`, the next event of its stream."""
+    changed = _APPLY[type(stamped.event)](state, stamped.event, stamped)
+    changed["version"] = state.version + 1
+    return _seal(state, replace(state, **changed))
+
+
+def _seal(before: TaskState, after: TaskState) -> TaskState:
+    zones = ("objective", "steps", "contract", "head", "tail")
+    if all(getattr(before, zone) is getattr(after, zone) for zone in zones):
+        return after
+    zone_b = prefix.zone_b(after.objective, (s.text for s in after.steps), after.contract)
+    seal = prefix.seal(after.task, after.head, zone_b, after.tail)
+    if seal == before.seal:
+        return after
+    return replace(after, seal=seal, seals=before.seals + 1)
+
+
+Change = dict[str, Any]
+
+
+def _started(_: TaskState, event: ev.TaskStarted, at: ev.Stamped) -> Change:
+    return {
+        "task": event.task,
+        "objective": event.objective,
+        "project": event.project,
+        "holder": at.by,
+        "status": "open",
+        "started_ms": at.at_ms,
+    }
+
+
+def _held(_: TaskState, __: ev.Bound | ev.TaskResumed, at: ev.Stamped) -> Change:
+    return {"holder": at.by}
+
+
+def _plan(state: TaskState, event: ev.PlanSet, _: ev.Stamped) -> Change:
+    done = {step.text for step in state.steps if step.done}
+    return {"steps": tuple(Step(text, text in done) for text in event.steps)}
+
+
+def _step(state: TaskState, event: ev.StepMarked, _: ev.Stamped) -> Change:
+    marked = tuple(
+        replace(step, done=event.done) if n == event.step else step
+        for n, step in enumerate(state.steps, 1)
+    )
+    return {"steps": marked}
+
+
+def _budget(_: TaskState, event: ev.BudgetSet, __: ev.Stamped) -> Change:
+    return {"budget": event.amounts, "budget_day": event.day}
+
+
+def _constraint(state: TaskState, event: ev.ConstraintAdded, _: ev.Stamped) -> Change:
+    item = prefix.pinned_item(event.id, event.text)
+    tail = prefix.extend_tail(state.tail, "constraint", item)
+    return {"tail": tail, "constraints": state.constraints + 1}
+
+
+def _decision(state: TaskState, event: ev.DecisionPinned, _: ev.Stamped) -> Change:
+    item = prefix.pinned_item(event.id, event.text)
+    tail = prefix.extend_tail(state.tail, "decision", item)
+    return {"tail": tail, "decisions": state.decisions + 1}
+
+
+def _noted(state: TaskState, _: ev.Noted, __: ev.Stamped) -> Change:
+    return {"notes": state.notes + 1}
+
+
+def _action(state: TaskState, event: ev.ActionObserved, at: ev.Stamped) -> Change:
+    seen = SeenCall(
+        event.call,
+        event.signature,
+        event.tool,
+        event.ok,
+        event.ref,
+        state.version + 1,
+        at.at_ms,
+    )
+    return {
+        "actions": state.actions + 1,
+        "recent": (*state.recent[-RECENT_CALLS + 1 :], seen),
+    }
+
+
+def _ref(state: TaskState, event: ev.RefStored, _: ev.Stamped) -> Change:
+    ref = RecentRef(event.sha256, event.tokens, event.tool)
+    return {
+        "refs": state.refs + 1,
+        "recent_refs": (*state.recent_refs[-RECENT_REFS + 1 :], ref),
+        "payloads": (*state.payloads[-RECENT_PAYLOADS + 1 :], event.tokens),
+        "redacted": state.redacted + event.redacted,
+    }
+
+
+def _kept(state: TaskState, event: ev.KeptOut, _: ev.Stamped) -> Change:
+    return {"kept_out": add(state.kept_out, {event.proof: event.tokens})}
+
+
+def _charged(state: TaskState, event: ev.Charged, _: ev.Stamped) -> Change:
+    return {"charged": add(state.charged, event.tokens), "calls": state.calls + event.calls}
+
+
+def _nothing(_: TaskState, __: ev.SnapshotTaken, ___: ev.Stamped) -> Change:
+    return {}
+
+
+def _closed(_: TaskState, event: ev.TaskClosed, __: ev.Stamped) -> Change:
+    return {"status": event.outcome}
+
+
+def add(amounts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
+    """Return the sum of two tallies."""
+    return {key: amounts.get(key, 0) + more.get(key, 0) for key in {**amounts, **more}}
+
+
+_APPLY: dict[type[Any], Callable[[TaskState, Any, ev.Stamped], Change]] = {
+    ev.TaskStarted: _started,
+    ev.Bound: _held,
+    ev.PlanSet: _plan,
+    ev.StepMarked: _step,
+    ev.BudgetSet: _budget,
+    ev.ConstraintAdded: _constraint,
+    ev.DecisionPinned: _decision,
+    ev.Noted: _noted,
+    ev.ActionObserved: _action,
+    ev.RefStored: _ref,
+    ev.KeptOut: _kept,
+    ev.Charged: _charged,
+    ev.SnapshotTaken: _nothing,
+    ev.TaskResumed: _held,
+    ev.TaskClosed: _closed,
+}
+
+
+class _Snapshot(Struct, frozen=True, array_like=True):
+    fold: int
+    state: TaskState
+
+
+_encoder = msgspec.msgpack.Encoder(order="deterministic")
+_fold = msgspec.msgpack.Decoder(tuple[int, msgspec.Raw])
+_state = msgspec.msgpack.Decoder(TaskState)
+
+
+def to_snapshot(state: TaskState) -> bytes:
+    return _encoder.encode(_Snapshot(FOLD, state))
+
+
+def from_snapshot(raw: bytes) -> TaskState | None:
+    """Return the state, or None when another fold wrote it: replay from zero then."""
+    fold, body = _fold.decode(raw)
+    return _state.decode(body) if fold == FOLD else None
