@@ -118,10 +118,12 @@ def test_reading_the_environment_is_seen(source: str) -> None:
 
 
 def test_foreign_imports_are_seen_wherever_they_stand() -> None:
-    source = "import os, trio\ndef f():\n    from msgspec.json import decode\nimport osiris.home\n"
+    source = (
+        "import os, trio\ndef f():\n    from msgspec.json import decode\nimport osiris.core.canon\n"
+    )
 
     assert foreign_imports(ast.parse(source)) == {"trio", "msgspec"}
-    assert own_imports(ast.parse(source)) == {"osiris.home"}
+    assert own_imports(ast.parse(source)) == {"osiris.core.canon"}
 
 
 def test_only_what_loads_with_the_module_counts_as_imported_at_start() -> None:
