@@ -10,16 +10,16 @@ import unicodedata
 
 from osiris.core import canon
 
-_HIDDEN = {"Cc", "Cf", "Zl", "Zp", "Cs", "Co"}
+_BASIC = 0xFFFF
 _FORGED = re.compile(r"OSIRIS/\d|SEAL\s*=\s*sha256", re.IGNORECASE)
 
 
 def one_line(text: str, limit: int) -> str:
     """Return `text` in at most `limit` characters, hidden characters escaped."""
-    cut = text if len(text) <= limit else text[: limit - 1] + "…"
-    if cut.isprintable():
-        return cut
-    return "".join(_shown(char) for char in cut)
+    shown = text[: limit + 1]
+    if not shown.isprintable():
+        shown = "".join(map(_shown, shown))
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
 
 
 def quoted(text: str, limit: int) -> str:
@@ -39,8 +39,8 @@ def block(label: str, text: str) -> str:
 
 
 def _shown(char: str) -> str:
+    if char.isprintable():
+        return char
     if char == "\n":
         return "\\n"
-    if unicodedata.category(char) in _HIDDEN:
-        return f"\\u{ord(char):04x}"
-    return char
+    return f"\\u{ord(char):04x}" if ord(char) <= _BASIC else f"\\U{ord(char):08x}"

@@ -1,0 +1,59 @@
+"""From JSON to a command, or a refusal that names the argument."""
+
+from typing import Any
+
+import pytest
+
+from osiris.core.commands import TYPES, Observe, Plan, arguments_of, parse
+from osiris.core.errors import CODES, Refusal
+
+BAD: list[tuple[str, dict[str, Any], str, str]] = [
+    ("plan", {}, "missing_argument", "mode"),
+    ("plan", {"mode": "begin"}, "bad_argument", "mode"),
+    ("plan", {"mode": "start", "objectiv": "x"}, "unknown_argument", "objectiv"),
+    ("plan", {"mode": "start", "objective": ""}, "bad_argument", "objective"),
+    ("plan", {"mode": "start", "steps": "one"}, "bad_argument", "steps"),
+    ("plan", {"mode": "update", "step": 0}, "bad_argument", "step"),
+    ("plan", {"mode": "update", "step": 1.5}, "bad_argument", "step"),
+    ("plan", {"mode": "update", "done": "yes"}, "bad_argument", "done"),
+    ("precheck", {"tool": 5}, "bad_argument", "tool"),
+    ("precheck", {"tool": "bash", "args": []}, "bad_argument", "args"),
+    ("observe", {"kind": "action", "ok": 1}, "bad_argument", "ok"),
+    ("observe", {"kind": "lesson", "text": "x" * 20_000}, "bad_argument", "text"),
+    ("recall", {"op": "grep", "n": -1}, "bad_argument", "n"),
+    ("recall", {"op": "grep", "n": 10**30}, "bad_argument", "n"),
+    ("checkpoint", {"mode": "snapshot", "id": "x" * 65}, "bad_argument", "id"),
+    ("handoff", {"op": "steal"}, "bad_argument", "op"),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "code", "name"), BAD)
+def test_bad_arguments_are_refused_by_name(
+    tool: str, arguments: dict[str, Any], code: str, name: str
+) -> None:
+    found = parse(tool, arguments)
+
+    assert isinstance(found, Refusal)
+    assert found.code == code
+    assert name in found.what
+    assert found.fix
+    assert found.code in CODES
+
+
+def test_null_means_absent() -> None:
+    assert parse("plan", {"mode": "start", "objective": "x", "task": None}) == Plan(
+        "start", objective="x"
+    )
+
+
+def test_key_task_and_seal_are_understood_by_every_tool() -> None:
+    for tool in TYPES:
+        assert {"key", "task", "seal"} <= set(arguments_of(tool))
+
+
+def test_an_observe_parses_whole() -> None:
+    arguments = {"kind": "action", "tool": "bash", "args": {"command": "ls"}, "ok": True}
+
+    assert parse("observe", arguments) == Observe(
+        "action", tool="bash", args={"command": "ls"}, ok=True
+    )

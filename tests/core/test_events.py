@@ -1,0 +1,81 @@
+"""Golden bytes: what was once stored is read for ever."""
+
+from pathlib import Path
+
+import pytest
+
+from osiris.core import events as ev
+
+AT = 1_764_500_000_123
+STORED = Path(__file__).parent / "golden" / "events.txt"
+
+# kind, version -> event; its bytes are in STORED. A new shape adds a row; no row is ever edited.
+EVENTS: dict[tuple[str, int], ev.Event] = {
+    ("TaskStarted", 1): ev.TaskStarted(
+        task="7c3f90d1", objective="fix PowerShell profile bug", project="p1"
+    ),
+    ("Bound", 1): ev.Bound(nonce="n1"),
+    ("PlanSet", 1): ev.PlanSet(steps=("look", "mend")),
+    ("StepMarked", 1): ev.StepMarked(step=1, done=True),
+    ("BudgetSet", 1): ev.BudgetSet(amounts={"tokens": 50000}, day="020422"),
+    ("ConstraintAdded", 1): ev.ConstraintAdded(id="c1", text="no new dependency"),
+    ("DecisionPinned", 1): ev.DecisionPinned(id="d1", text="use profile.ps1"),
+    ("Noted", 1): ev.Noted(kind="lesson", id="l1", text="quote paths", task="7c3f90d1"),
+    ("ActionObserved", 1): ev.ActionObserved(
+        tool="bash",
+        call="0f0f0f0f0f0f0f0f",
+        signature="a1a1a1a1a1a1a1a1",
+        ok=False,
+        ref="abababababababababababababababababababababababababababababababab",
+        tokens=812,
+        batch="b1",
+        project="p1",
+    ),
+    ("RefStored", 1): ev.RefStored(
+        sha256="abababababababababababababababababababababababababababababababab",
+        size=4096,
+        tokens=812,
+        method="exact",
+        tool="bash",
+        door="result",
+        redacted=1,
+        path="src/a.py",
+    ),
+    ("KeptOut", 1): ev.KeptOut(
+        ref="abababababababababababababababababababababababababababababababab",
+        proof="receipt",
+        source="read",
+        tokens=812,
+        session="n1",
+    ),
+    ("Charged", 1): ev.Charged(tokens={"arguments": 40, "reply": 12}, calls=2),
+    ("SnapshotTaken", 1): ev.SnapshotTaken(id="s1", seal="3f9a1c5e8d21c21b"),
+    ("TaskResumed", 1): ev.TaskResumed(nonce="n2"),
+    ("TaskClosed", 1): ev.TaskClosed(outcome="done"),
+}
+GOLDEN = {
+    (kind, int(version)): bytes.fromhex(digits)
+    for kind, version, digits in map(str.split, STORED.read_text().splitlines())
+}
+
+
+def test_every_kind_and_version_has_its_golden_bytes() -> None:
+    assert set(ev.VERSIONS.items()) <= set(GOLDEN)
+    assert set(GOLDEN) == set(EVENTS)
+
+
+@pytest.mark.parametrize("kind", GOLDEN)
+def test_golden_bytes_decode_to_the_event_they_were(kind: tuple[str, int]) -> None:
+    assert ev.decode(GOLDEN[kind]) == ev.Stamped(AT, "ana", EVENTS[kind])
+
+
+@pytest.mark.parametrize("kind", [k for k in GOLDEN if ev.VERSIONS[k[0]] == k[1]])
+def test_the_newest_version_is_still_written_byte_for_byte(kind: tuple[str, int]) -> None:
+    assert ev.encode(ev.Stamped(AT, "ana", EVENTS[kind])) == GOLDEN[kind]
+
+
+def test_a_kind_this_code_does_not_know_is_refused_by_name() -> None:
+    raw = ev.encode(ev.Stamped(AT, "ana", ev.Bound("n"))).replace(b"Bound", b"Bonds")
+
+    with pytest.raises(ev.UnknownEventError, match="Bonds version 1"):
+        ev.decode(raw)
