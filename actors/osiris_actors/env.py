@@ -2,7 +2,7 @@
 
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Protocol, TypeVar, TypeVarTuple
 
 import trio
@@ -46,5 +46,5 @@ class RealEnv:
     def token(self) -> str:
         return secrets.token_hex(16)
 
-    def run_sync(self, function: Callable[[*Ts], T], *args: *Ts) -> Awaitable[T]:
-        return trio.to_thread.run_sync(function, *args, limiter=self._limiter)
+    async def run_sync(self, function: Callable[[*Ts], T], *args: *Ts) -> T:
+        return await trio.to_thread.run_sync(function, *args, limiter=self._limiter)

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import trio
 from msgspec import Struct
+from msgspec.structs import replace
 
 from osiris.core import canon, commands, loop_signature, stub
 from osiris.core.commands import Command, Observe
@@ -43,6 +44,16 @@ class Redactor(Protocol):
 
 class Files(Protocol):
     async def read(self, path: str, roots: tuple[str, ...]) -> FileRead | Refusal: ...
+
+
+class Raw(Struct, frozen=True):
+    """A text as it came: from which tool, by which door, and whether the tool said ok."""
+
+    text: str
+    tool: str
+    door: str
+    path: str = ""
+    ok: bool | None = None
 
 
 class Ingested(Struct, frozen=True):
@@ -91,16 +102,21 @@ class Ingest:
             return taken
         return await self._with_file(caller, command, command.path, taken)
 
+    async def read(self, caller: Caller, path: str) -> str | Refusal:
+        """Return the redacted text of a file under the caller's roots."""
+        read = await self._files.read(path, caller.roots)
+        if isinstance(read, Refusal):
+            return read
+        return (await self._away(len(read.text), partial(self.redactor.redact, read.text)))[0]
+
     async def wait_ready(self) -> None:
         """Return when ruler and redactor are loaded, or after READY_S without them."""
         with trio.move_on_after(READY_S):
             await self.ready.wait()
 
-    async def payload(
-        self, text: str, tool: str, door: str, path: str = ""
-    ) -> tuple[Payload, Blob]:
-        """Redact and prepare a payload that came by another door."""
-        return await self._away(len(text), partial(self._prepare, text, tool, door, path))
+    async def payload(self, raw: Raw) -> tuple[Payload, Blob]:
+        """Redact and prepare a payload."""
+        return await self._away(len(raw.text), partial(self._prepare, raw))
 
     async def _with_file(
         self, caller: Caller, command: Observe, path: str, taken: Ingested
@@ -108,8 +124,8 @@ class Ingest:
         read = await self._files.read(path, caller.roots)
         if isinstance(read, Refusal):
             return Refused(read, taken.arguments)
-        tool = command.tool or "read"
-        payload, blob = await self.payload(read.text, tool, "path", path)
+        raw = Raw(read.text, command.tool or "read", "path", path, command.ok)
+        payload, blob = await self.payload(raw)
         content = canon.hexdigest("content", [taken.content, payload.sha256])
         return Ingested(command, content, taken.arguments, payload, blob)
 
@@ -127,16 +143,18 @@ class Ingest:
         content = canon.hexdigest("content", [tool, shown, text if isinstance(text, str) else ""])
         match command:
             case Observe(kind="action", result=str(result_text)):
-                built = self._built(result_text, command.tool or "", "result", "", hits)
+                raw = Raw(result_text, command.tool or "", "result", "", command.ok)
+                built = self._built(raw, hits)
                 return Ingested(command, content, size + built[0].tokens, *built)
             case _:
                 return Ingested(command, content, size + self._tokens(text))
 
-    def _prepare(self, text: str, tool: str, door: str, path: str) -> tuple[Payload, Blob]:
-        clean, hits = self.redactor.redact(text)
-        return self._built(clean, tool, door, path, hits)
+    def _prepare(self, raw: Raw) -> tuple[Payload, Blob]:
+        text, hits = self.redactor.redact(raw.text)
+        return self._built(replace(raw, text=text), hits)
 
-    def _built(self, text: str, tool: str, door: str, path: str, hits: int) -> tuple[Payload, Blob]:
+    def _built(self, raw: Raw, hits: int) -> tuple[Payload, Blob]:
+        text = raw.text
         blob = pack(text.encode())
         tokens = self.count(text)
         payload = Payload(
@@ -145,11 +163,11 @@ class Ingest:
             characters=len(text),
             tokens=tokens.n,
             method=tokens.method,
-            stub=stub.stub(text, tool, tokens=tokens.n, ref=blob.sha256),
-            signature=loop_signature.signature(text),
-            door=door,
+            stub=stub.stub(text, raw.tool, sha256=blob.sha256),
+            signature=loop_signature.signature(text, raw.ok),
+            door=raw.door,
             redacted=hits,
-            path=path,
+            path=raw.path,
             text=text if tokens.n <= DELIVERED_TOKENS else "",
         )
         return payload, blob

@@ -31,13 +31,18 @@ def scope_stream(caller: Caller) -> str:
     return f"project/{caller.project}" if caller.project else "global"
 
 
+def agent_stream(caller: Caller) -> str:
+    """Return the stream of what the caller's agent knows in every project."""
+    return f"agent/{index.agent_key(caller.client or caller.agent)}"
+
+
 def note_stream(caller: Caller, command: Command) -> str:
     """Return the stream of a note that leaves its task; empty when it stays."""
     match command:
         case Observe(scope="project"):
             return scope_stream(caller)
         case Observe(scope="agent"):
-            return f"agent/{canon.hexdigest('agent', [caller.agent])[:16]}"
+            return agent_stream(caller)
         case Observe(scope="global"):
             return "global"
         case _:

@@ -144,9 +144,13 @@ class Stream(Generic[S]):
         if isinstance(outcome, Committed):
             self.state, self._head = state, self._after(unit)
             return outcome
-        await self.load()
-        if not isinstance(outcome, Unknown) or self._head.version == before:
-            self.tools.charges.put_back(self.name, pending)
+        happened = False
+        try:
+            await self.load()
+            happened = isinstance(outcome, Unknown) and self._head.version > before
+        finally:
+            if not happened:
+                self.tools.charges.put_back(self.name, pending)
         return outcome
 
     def _uncommitted(self, decision: Decision, step: Step) -> Answer:

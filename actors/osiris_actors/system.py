@@ -54,8 +54,8 @@ class System:
         )
         self.loopguard = Mailbox[Seen, CallEntry | None]()
         self.ledger = Mailbox[Balance, Accounts]()
-        self.refstore = RefStore(tools.store, tools.env)
-        self.recaller = Recaller(tools, ingest, self.refstore)
+        self.refstore = RefStore(tools.store, tools.env, lambda text: tools.count(text).n)
+        self.recaller = Recaller(tools.store, ingest, self.refstore)
 
     def start(self) -> None:
         """Start the actors that are always there."""

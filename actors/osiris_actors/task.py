@@ -145,7 +145,7 @@ class TaskActor:
         return index.ref_entry(found[0].value) if len(found) == 1 and found[0].value else None
 
     async def _dropped(self, ask: Ask, ref: RefEntry) -> bool:
-        key = f"kept/{self.stream.name}/{ref.sha256}/{self._by(ask)}/{ask.caller.nonce}"
+        key = index.kept_key(self.stream.name, ref.sha256, self._by(ask), ask.caller.nonce)
         return await self.tools.store.get_index(key) is not None
 
     async def _memory(self, command: Command) -> tuple[Entry, ...]:

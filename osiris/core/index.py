@@ -16,8 +16,8 @@
 import msgspec
 from msgspec import Struct
 
+from osiris.core import canon, plain, prefix
 from osiris.core import events as ev
-from osiris.core import plain, prefix
 from osiris.core.memory import Entry
 from osiris.core.task_state import TaskState
 
@@ -79,7 +79,7 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
             return _task(after, at)
         case ev.Bound(nonce) | ev.TaskResumed(nonce) if after is not None:
             task = after.task.encode()
-            return (f"bound/{nonce}/{at.by}", task), (f"bound/{nonce}/", task)
+            return (f"bound/{nonce}/{agent_key(at.by)}", task), (f"bound/{nonce}/", task)
         case ev.ConstraintAdded(item, text) | ev.DecisionPinned(item, text):
             kind = "constraint" if isinstance(at.event, ev.ConstraintAdded) else "decision"
             pinned = (f"pin/{stream}/{item}", prefix.pinned_hash(text).encode())
@@ -99,10 +99,20 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
         case ev.SnapshotTaken(item, seal) if after is not None:
             return ((f"snap/{after.task}/{item}", seal.encode()),)
         case ev.KeptOut() as kept if kept.session:
-            key = f"kept/{stream}/{kept.ref}/{at.by}/{kept.session}"
+            key = kept_key(stream, kept.ref, at.by, kept.session)
             return ((key, kept.tokens.to_bytes(8, "big")),)
         case _:
             return ()
+
+
+def agent_key(agent: str) -> str:
+    """Return an agent's name in the short form that fits any key."""
+    return canon.hexdigest("agent", [agent])[:16]
+
+
+def kept_key(stream: str, sha256: str, agent: str, session: str) -> str:
+    """Return the key that says a drop was booked."""
+    return f"kept/{stream}/{sha256}/{agent_key(agent)}/{session}"
 
 
 def _task(state: TaskState, at: ev.Stamped) -> Puts:

@@ -1,0 +1,139 @@
+"""osiris_recall: stored text comes back by query, inside a data block, a page at a time.
+
+Rule 1: a ref is readable where it was stored: in its task, or in the project it was piped into.
+Rule 2: a path is read through the roots of the connection, redacted, and not stored.
+Rule 3: memory is looked up task first, then project, agent, global.
+"""
+
+from msgspec import Struct
+
+from osiris.core import index, plain, query, refs
+from osiris.core.commands import Recall
+from osiris.core.errors import Refusal
+from osiris.core.index import RefEntry
+from osiris.core.memory import KINDS, Entry
+from osiris.core.query_page import MAX_PAGE_TOKENS, PAGE_TOKENS, Page
+from osiris.core.replies import Block, Reply
+from osiris.service import Caller
+from osiris_actors import routing
+from osiris_actors.ingest import Ingest
+from osiris_actors.mailbox import DIED
+from osiris_actors.refstore import RefStore, Search
+from osiris_actors.store.contract import Store
+
+ENTRY = 1_000
+ENTRIES = 1_000
+MEMORY_PAGE = 20
+
+
+class Source(Struct, frozen=True):
+    """What is queried: a stored payload, or bytes at hand; `name` labels the block."""
+
+    name: str
+    sha256: str
+    data: bytes | None
+
+
+class Recaller:
+    """Finds what a recall is about and asks the ref store to query it."""
+
+    def __init__(self, store: Store, ingest: Ingest, refstore: RefStore) -> None:
+        self._store = store
+        self._ingest = ingest
+        self._refstore = refstore
+
+    async def recall(self, caller: Caller, command: Recall, stream: str) -> Reply | Refusal:
+        """Return one page; `stream` is the task's, or the project's when there is no task."""
+        if command.op == "memory":
+            return await self._memory(caller, command, stream)
+        asked = query.from_recall(command)
+        if isinstance(asked, Refusal):
+            return asked
+        if command.ref is not None and command.path is None:
+            return await self._ref(caller, command, asked, stream)
+        if command.path is not None and command.ref is None:
+            return await self._path(caller, command, asked, command.path)
+        fix = "send ref=mem://... or path=..."
+        return Refusal("missing_argument", "recall needs one of ref and path", fix)
+
+    async def find(self, caller: Caller, ref: str, stream: str) -> RefEntry | Refusal:
+        """Return the one ref that `ref` names in reach of `stream`."""
+        digits = refs.parse(ref)
+        if digits is None:
+            fix = "write mem:// and 12 or more hex digits"
+            return Refusal("unknown_ref", f"{plain.one_line(ref, 64)!r} is no ref", fix)
+        for scope in dict.fromkeys((stream, routing.scope_stream(caller))):
+            found = await self._store.index(f"ref/{scope}/{digits}", limit=2)
+            if len(found) == 1 and found[0].value is not None:
+                return index.ref_entry(found[0].value)
+        fix = "use a ref that a reply of this task gave you"
+        return Refusal("unknown_ref", f"no ref {digits[:12]} in reach", fix)
+
+    async def _ref(
+        self, caller: Caller, command: Recall, asked: query.Query, stream: str
+    ) -> Reply | Refusal:
+        entry = await self.find(caller, command.ref or "", stream)
+        if isinstance(entry, Refusal):
+            return entry
+        name = refs.short(entry.sha256)
+        return await self._page(command, asked, Source(name, entry.sha256, None))
+
+    async def _path(
+        self, caller: Caller, command: Recall, asked: query.Query, path: str
+    ) -> Reply | Refusal:
+        read = await self._ingest.read(caller, path)
+        if isinstance(read, Refusal):
+            return read
+        name = plain.one_line(path, 80)
+        return await self._page(command, asked, Source(name, "", read.encode()))
+
+    async def _page(self, command: Recall, asked: query.Query, source: Source) -> Reply | Refusal:
+        wanted = min(command.n or PAGE_TOKENS, MAX_PAGE_TOKENS)
+        search = Search(asked, source.sha256, source.data, wanted, command.cursor or "")
+        page = await self._refstore.ask(search)
+        if not isinstance(page, Page):
+            return page if isinstance(page, Refusal) else DIED
+        more = (("cursor", page.cursor),) if page.cursor else ()
+        partial = (("partial", "yes"),) if page.partial else ()
+        pairs = (
+            ("ok", ""),
+            ("op", command.op),
+            ("shown", str(page.shown)),
+            ("of", str(page.total)),
+            *partial,
+            *more,
+        )
+        return Reply(pairs, block=Block(source.name, page.text) if page.text else None)
+
+    async def _memory(self, caller: Caller, command: Recall, stream: str) -> Reply | Refusal:
+        scopes = (stream, routing.scope_stream(caller), routing.agent_stream(caller), "global")
+        found: list[Entry] = []
+        for scope in dict.fromkeys(scopes):
+            found.extend(await self._entries(scope))
+        wanted = (command.q or "").casefold()
+        fitting = [e for e in found if wanted in f"{e.kind} {e.id} {e.text}".casefold()]
+        at = int(command.cursor or 0) if (command.cursor or "0").isdecimal() else 0
+        shown = fitting[at : at + (command.n or MEMORY_PAGE)]
+        following = at + len(shown)
+        more = (("cursor", str(following)),) if following < len(fitting) else ()
+        pairs = (
+            ("ok", ""),
+            ("op", "memory"),
+            ("shown", str(len(shown))),
+            ("of", str(len(fitting))),
+        )
+        text = "\n".join(map(_line, shown))
+        return Reply((*pairs, *more), block=Block("memory", text) if text else None)
+
+    async def _entries(self, scope: str) -> list[Entry]:
+        found: list[Entry] = []
+        for kind in KINDS:
+            puts = await self._store.index(f"mem/{scope}/{kind}/", limit=ENTRIES)
+            found.extend(index.memory_entry(put.value) for put in puts if put.value)
+        return found
+
+
+def _line(entry: Entry) -> str:
+    scope = entry.stream.partition("/")[0]
+    who = plain.one_line(entry.by, 40)
+    return f"{entry.kind} {entry.id} ({scope}, {who}): {plain.one_line(entry.text, ENTRY)}"

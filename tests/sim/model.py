@@ -1,0 +1,156 @@
+"""The oracle: what must be true of the store whatever happened.
+
+Rule 1: an acknowledged command is there exactly once; any other at most once.
+Rule 2: within a stream, a call that ended before another began stands before it.
+Rule 3: replay equals live: the snapshot path and the fold from zero give one state.
+Rule 4: the accounts balance, equal the fold of the events, and no ceiling is passed.
+Rule 5: the index equals the one rebuilt from events.
+Rule 6: every acknowledged change was charged in its own unit.
+"""
+
+from itertools import pairwise
+
+from osiris.core import events as ev
+from osiris.core import index, ledger
+from osiris.core.memory import ScopeState, apply_scope
+from osiris.core.task_state import TaskState, add, apply, from_snapshot
+from osiris_actors.store.memory import MemoryBackend
+from tests.sim.clients import Call
+from tests.sim.world import DAY_TOKENS
+
+History = dict[str, list[ev.Stamped]]
+EVERYTHING = 1 << 30
+
+
+def check(backend: MemoryBackend, calls: list[Call]) -> None:
+    """Raise AssertionError naming what is wrong."""
+    history = _history(backend)
+    places = _places(history)
+    _check_once(places, calls)
+    _check_order(places, calls)
+    _check_replay(backend, history)
+    _check_ledger(backend, history)
+    _check_index(backend, history)
+    _check_charges(history, places, calls)
+    assert backend.verify(deep=True).damage == ()
+
+
+def _history(backend: MemoryBackend) -> History:
+    return {
+        stream: [ev.decode(raw) for _, raw in backend.history(stream, 0, EVERYTHING)]
+        for stream in backend.streams("")
+    }
+
+
+def _places(history: History) -> dict[str, list[tuple[str, int]]]:
+    """Return where each marker stands: (stream, version)."""
+    places: dict[str, list[tuple[str, int]]] = {}
+    for stream, events in history.items():
+        for version, stamped in enumerate(events, 1):
+            marker = _marker(stamped.event)
+            if marker:
+                places.setdefault(marker, []).append((stream, version))
+    return places
+
+
+def _marker(event: ev.Event) -> str:
+    match event:
+        case ev.TaskStarted(objective=marker) | ev.ActionObserved(tool=marker):
+            return marker
+        case ev.DecisionPinned(text=marker) | ev.ConstraintAdded(text=marker):
+            return marker
+        case ev.Noted(text=marker) if marker != "hello":
+            return marker
+        case ev.SnapshotTaken(id=marker):
+            return marker
+        case _:
+            return ""
+
+
+def _check_once(places: dict[str, list[tuple[str, int]]], calls: list[Call]) -> None:
+    for call in calls:
+        found = len(places.get(call.marker, []))
+        assert found <= 1, f"{call.marker} is there {found} times"
+        assert found or not call.is_acknowledged or not call.marker, f"lost {call}"
+
+
+def _check_order(places: dict[str, list[tuple[str, int]]], calls: list[Call]) -> None:
+    acknowledged = [c for c in calls if c.is_acknowledged and c.marker in places]
+    streams: dict[str, list[tuple[int, Call]]] = {}
+    for call in acknowledged:
+        stream, version = places[call.marker][0]
+        streams.setdefault(stream, []).append((version, call))
+    for found in streams.values():
+        latest = 0
+        for _, call in sorted(found, key=lambda each: each[0]):
+            assert call.ended >= latest, f"{call} stands after a call that began after it ended"
+            latest = max(latest, call.began)
+
+
+def _check_replay(backend: MemoryBackend, history: History) -> None:
+    for stream, events in history.items():
+        if stream.startswith("task/"):
+            state = TaskState()
+            for stamped in events:
+                state = apply(state, stamped)
+            assert _loaded(backend, stream) == state, f"{stream}: replay differs"
+
+
+def _loaded(backend: MemoryBackend, stream: str) -> TaskState:
+    read = backend.read(stream)
+    state = (from_snapshot(read.snapshot[1]) if read.snapshot else None) or TaskState()
+    for _, raw in read.events:
+        state = apply(state, ev.decode(raw))
+    return state
+
+
+def _check_ledger(backend: MemoryBackend, history: History) -> None:
+    expected: dict[str, int] = {}
+    reserved: dict[str, int] = {}
+    for events in history.values():
+        expected = add(expected, ledger.deltas(events))
+        for stamped in events:
+            if isinstance(stamped.event, ev.BudgetSet):
+                reserved = add(reserved, stamped.event.amounts)
+    counters = backend.counters("ledger/")
+    assert {k: v for k, v in counters.items() if v} == {k: v for k, v in expected.items() if v}
+    for scope in {name.split("/")[1] for name in counters}:
+        named = {k: v for k, v in counters.items() if k.startswith(f"ledger/{scope}/")}
+        assert ledger.balance(named) == 0, f"{scope} does not balance"
+    held = sum(n for name, n in backend.counters("reserved/").items() if name.endswith("/tokens"))
+    assert held == reserved.get("tokens", 0)
+    assert held <= DAY_TOKENS
+
+
+def _check_index(backend: MemoryBackend, history: History) -> None:
+    rebuilt: dict[str, bytes] = {}
+    by_time: list[tuple[str, bytes]] = []
+    for stream, events in history.items():
+        state: TaskState | ScopeState = TaskState() if stream[:5] == "task/" else ScopeState()
+        for version, stamped in enumerate(events, 1):
+            if isinstance(state, TaskState):
+                state = apply(state, stamped)
+                by_time.extend(index.puts(stream, version, stamped, state))
+            else:
+                state = apply_scope(state, stamped)
+                by_time.extend(index.puts(stream, version, stamped, None))
+    rebuilt = dict(by_time)
+    stored = {put.key: put.value for put in backend.index("", limit=EVERYTHING)}
+    assert set(stored) == set(rebuilt)
+    moving = ("bound/", "call/")  # the last writer of several streams: order is not in the events
+    for key, value in rebuilt.items():
+        assert key.startswith(moving) or stored[key] == value, f"index {key} differs"
+
+
+def _check_charges(
+    history: History, places: dict[str, list[tuple[str, int]]], calls: list[Call]
+) -> None:
+    for call in calls:
+        if call.is_acknowledged and call.marker in places:
+            stream, version = places[call.marker][0]
+            following = history[stream][version:]
+            charged = next((e for e in following if isinstance(e.event, ev.Charged)), None)
+            assert charged is not None, f"{call.marker} was never charged"
+    for events in history.values():
+        for before, after in pairwise(events):
+            assert not (isinstance(before.event, ev.Charged) and before == after)

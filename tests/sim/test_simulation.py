@@ -1,0 +1,111 @@
+"""The whole system from a seed; and proof that the oracle sees what it is there to see."""
+
+import logging
+
+import pytest
+import trio
+
+from osiris_actors.store.contract import Committed, Outcome, Unit
+from osiris_actors.writer import Writer
+from tests.sim import deterministic
+from tests.sim.simulate import simulate
+
+SEEDS = 250
+GROUP = 25
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> None:
+    logging.getLogger("osiris_actors").setLevel(logging.CRITICAL + 1)
+
+
+@pytest.mark.parametrize("first", range(0, SEEDS, GROUP))
+def test_no_acknowledged_command_is_lost_doubled_or_reordered(first: int) -> None:
+    for seed in range(first, first + GROUP):
+        try:
+            simulate(seed)
+        except BaseException as error:
+            error.add_note(f"python -m tests.sim.simulate --first {seed} --seeds 1")
+            raise
+
+
+def test_one_seed_is_one_life_and_two_seeds_are_two() -> None:
+    assert simulate(7) == simulate(7)
+    assert simulate(7) != simulate(8)
+
+
+class RepliesBeforeTheCommit(Writer):
+    """A writer that acknowledges what it has only queued."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        trio.lowlevel.spawn_system_task(self._later, unit)
+        return Committed({a.stream: a.expected + len(a.events) for a in unit.appends})
+
+    async def _later(self, unit: Unit) -> None:
+        await super().commit(unit)
+
+
+class ForgetsKeys(Writer):
+    """A writer that stores no keys, so that a retry happens twice."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        return await super().commit(Unit(**{**_fields(unit), "key": None}))
+
+
+class PassesCeilings(Writer):
+    """A writer that adds to counters whatever their ceiling says."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        free = tuple(type(d)(d.counter, d.amount) for d in unit.deltas)
+        return await super().commit(Unit(**{**_fields(unit), "deltas": free}))
+
+
+class DropsPostings(Writer):
+    """A writer that loses one posting of each unit."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        return await super().commit(Unit(**{**_fields(unit), "deltas": unit.deltas[1:]}))
+
+
+class DropsIndexEntries(Writer):
+    """A writer that loses one index entry of each unit."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        return await super().commit(Unit(**{**_fields(unit), "puts": unit.puts[1:]}))
+
+
+def _fields(unit: Unit) -> dict[str, object]:
+    return {name: getattr(unit, name) for name in unit.__struct_fields__}
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [RepliesBeforeTheCommit, ForgetsKeys, PassesCeilings, DropsPostings, DropsIndexEntries],
+)
+def test_the_oracle_catches_a_seeded_defect(mutant: type[Writer]) -> None:
+    caught = 0
+    for seed in range(10):
+        try:
+            simulate(seed, writer=mutant)
+        except (AssertionError, BaseExceptionGroup):
+            caught += 1
+
+    assert caught > 0
+
+
+def test_the_schedule_of_a_seed_is_repeatable_only_through_the_flag() -> None:
+    async def trace() -> list[int]:
+        order: list[int] = []
+
+        async def note(number: int) -> None:
+            for _ in range(3):
+                await trio.lowlevel.checkpoint()
+                order.append(number)
+
+        async with trio.open_nursery() as nursery:
+            for number in range(8):
+                nursery.start_soon(note, number)
+        return order
+
+    assert deterministic.run(1, trace) == deterministic.run(1, trace)
+    assert len({tuple(deterministic.run(seed, trace)) for seed in range(20)}) == 20

@@ -1,0 +1,210 @@
+"""One machine: a store that survives, owners that do not, and faults armed by a seed.
+
+| point           | faults                                                        |
+| commit.before   | crash, the store full, failed, unknown and not stored         |
+| commit.after    | crash, unknown and stored, a stranger's append (conflict)     |
+| owner           | takeover: the owner leaves in order and another one starts    |
+| read            | a read fails and whoever reads crashes (bug, EIO)             |
+
+A dead owner reads and writes nothing more, and what it still answers reaches nobody.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar, TypeVarTuple
+
+import trio
+
+from osiris.core import events as ev
+from osiris.core import index, tokens
+from osiris_actors.charges import Charges
+from osiris_actors.gateway import Gateway
+from osiris_actors.ingest import Ingest
+from osiris_actors.store.contract import (
+    Append,
+    Committed,
+    Failed,
+    Full,
+    Put,
+    StoreUnavailable,
+    Unit,
+    Unknown,
+)
+from osiris_actors.store.lane import InlineLane
+from osiris_actors.store.memory import Answer, MemoryBackend
+from osiris_actors.stream import Tools
+from osiris_actors.system import Options, running
+from osiris_actors.writer import Writer
+
+T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
+DAY_TOKENS = 2_000
+
+
+class Crash(BaseException):
+    """kill -9 of the owner."""
+
+
+class Bug(Exception):
+    """A defect inside an actor."""
+
+
+class SimEnv:
+    """Time from the virtual clock, ids from the seed, no threads."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+
+    def now_ms(self) -> int:
+        return 1_800_000_000_000 + round(trio.current_time() * 1000)
+
+    def monotonic(self) -> float:
+        return trio.current_time()
+
+    def token(self) -> str:
+        return f"{self._rng.getrandbits(128):032x}"
+
+    async def run_sync(self, function: Callable[[*Ts], T], *args: *Ts) -> T:
+        await trio.lowlevel.checkpoint()
+        return function(*args)
+
+
+class NoSecrets:
+    """A redactor for texts that hold none."""
+
+    def redact(self, text: str) -> tuple[str, int]:
+        return text, 0
+
+    def redact_tree(self, value: Any) -> tuple[Any, int]:
+        return value, 0
+
+
+class NoFiles:
+    """No connection of the simulation may read files."""
+
+    async def read(self, path: str, roots: tuple[str, ...]) -> Any:
+        raise AssertionError(f"nobody reads {path} under {roots}")
+
+
+class World:
+    """The disk, the dice, and the owner of the moment."""
+
+    def __init__(self, seed: int, *, writer: type[Writer] = Writer, faults: bool = True) -> None:
+        self.rng = random.Random(seed)
+        self.faults = faults
+        self.crashes = 0
+        self.counts: dict[str, int] = {}
+        self.backend = MemoryBackend("5" * 32, fault=self._fault)
+        self.gateway: Gateway | None = None
+        self.up = trio.Event()
+        self._writer = writer
+        self._dead = False
+        self._leaving = False
+        self._strangers = 0
+        self._steps = 0
+        self._stopping = trio.Event()
+
+    @property
+    def is_up(self) -> bool:
+        """Say whether an answer of the owner of the moment would still arrive."""
+        return self.up.is_set() and not self._dead and not self._leaving
+
+    @contextmanager
+    def connected(self) -> Iterator[None]:
+        """Hide from a client how its owner died: for it the line goes dead."""
+        try:
+            yield
+        except (Crash, StoreUnavailable):
+            if not self._dead:
+                raise
+
+    def step(self) -> int:
+        """Return the next moment in the order in which things are seen to happen."""
+        self._steps += 1
+        return self._steps
+
+    def stop(self) -> None:
+        """Let the last owner leave in order, without further faults."""
+        self.faults = False
+        self._stopping.set()
+
+    async def owners(self) -> None:
+        """Run one owner after the other until stopped; after a crash always one more."""
+        while not self._stopping.is_set() or self._dead:
+            self._dead = self._leaving = False
+            try:
+                await self._owner()
+            except* Crash:
+                self.crashes += 1
+            self.up = trio.Event()
+            self.gateway = None
+            self.backend = self.backend.reopen(fault=self._fault)
+
+    async def _owner(self) -> None:
+        env = SimEnv(self.rng)
+        store = self._writer(self.backend, env, lane=InlineLane())
+        tools = Tools(store, env, Charges(), tokens.estimate)
+        ingest = Ingest(env, NoSecrets(), NoFiles(), tokens.estimate)
+        ingest.ready.set()
+        options = Options(day_ceilings={"tokens": DAY_TOKENS})
+        async with running(store, ingest, tools, options) as system:
+            self.gateway = Gateway(system)
+            self.up.set()
+            with trio.move_on_after(self.rng.expovariate(1 / 5)):
+                await self._stopping.wait()
+            self._leaving = True
+            self._tally("takeover")
+
+    def _fault(self, point: str) -> None:
+        if self._dead:
+            raise Crash
+        if not self.faults:
+            return
+        dice = self.rng.random()
+        if point == "read":
+            if dice < 0.001:
+                self._tally("bug")
+                raise Bug
+            return
+        if dice < 0.02:
+            self._dead = True
+            self._tally(f"crash {point}")
+            raise Crash
+        if point == "commit.before":
+            self._refuse(dice)
+        elif dice < 0.04:
+            self._tally("unknown, stored")
+            raise Answer(Unknown("armed: stored"))
+        elif dice < 0.08:
+            self._stranger()
+
+    def _refuse(self, dice: float) -> None:
+        if dice < 0.04:
+            self._tally("full")
+            raise Answer(Full("armed: no space"))
+        if dice < 0.05:
+            self._tally("failed")
+            raise Answer(Failed("armed"))
+        if dice < 0.07:
+            self._tally("unknown, not stored")
+            raise Answer(Unknown("armed: not stored"))
+
+    def _stranger(self) -> None:
+        """Append to a live stream behind its actor's back, as another process might."""
+        self.faults = False
+        streams = self.backend.streams("task/")
+        if streams:
+            stream = self.rng.choice(streams)
+            self._strangers += 1
+            event = ev.Stamped(0, "stranger", ev.Noted("note", f"x{self._strangers}", "hello"))
+            version = self.backend.head(stream).version
+            puts = index.puts(stream, version + 1, event, None)
+            append = Append(stream, version, (ev.encode(event),))
+            unit = Unit(appends=(append,), puts=tuple(Put(key, value) for key, value in puts))
+            assert isinstance(self.backend.commit_batch((unit,))[0], Committed)
+            self._tally("stranger")
+        self.faults = True
+
+    def _tally(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
