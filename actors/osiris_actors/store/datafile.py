@@ -1,0 +1,89 @@
+"""What can be known about the data file before the engine maps it.
+
+Rule 1: a `marker` file beside the data says that a store must exist. With it, an absent or empty
+        data file is damage, never a fresh store.
+Rule 2: a data file that is shorter than its newest meta page says may have been cut, and reading
+        it through the map may kill the process. It may be sound too: pages that were taken and
+        given back at its end were never written. Only a walk of all pages can tell.
+Rule 3: the marker is written once the store it speaks of is durable, and names it.
+"""
+
+import os
+import struct
+from pathlib import Path
+
+from osiris_actors.store.contract import StoreDamaged
+
+DATA = "data.mdb"
+MARKER = "marker"
+
+# LMDB 0.9, 64 bit: page header 16, magic, version, address, map size, then two tree records of
+# 48 bytes, the first of which begins with the page size; last page and transaction follow
+_META = struct.Struct("=16xII8x8xI44x48xQQ")
+_MAGIC = 0xBEEFC0DE
+
+
+def is_short(directory: Path) -> bool:
+    """Say whether the data file needs the walk of rule 2. Raises StoreDamaged by rule 1."""
+    data = directory / DATA
+    size = data.stat().st_size if data.exists() else 0
+    if size == 0 and (directory / MARKER).exists():
+        raise StoreDamaged(DATA, "is empty or gone, and the marker says there was a store")
+    return size > 0 and size < _needed_bytes(data)
+
+
+def _needed_bytes(data: Path) -> int:
+    """Return the size that the newest meta page claims, 0 when no meta page can be read."""
+    with data.open("rb") as file:
+        first = _meta(file.read(_META.size))
+        if first is None:
+            return 0
+        file.seek(first[0])
+        second = _meta(file.read(_META.size))
+    page_bytes, last_page, _ = max(filter(None, (first, second)), key=lambda meta: meta[2])
+    return (last_page + 1) * page_bytes
+
+
+def _meta(raw: bytes) -> tuple[int, int, int] | None:
+    """Return page size, last page and transaction, None when the bytes are no meta page."""
+    if len(raw) < _META.size:
+        return None
+    magic, _, page_bytes, last_page, transaction = _META.unpack(raw)
+    return (page_bytes, last_page, transaction) if magic == _MAGIC else None
+
+
+def confirm(directory: Path, store_id: str, *, write: bool) -> None:
+    """Compare the marker with the store's id; write it where there is none.
+
+    Raises StoreDamaged when it names another store.
+    """
+    marker = directory / MARKER
+    if not marker.exists():
+        if write:
+            _mark(directory, store_id)
+        return
+    marked = marker.read_text("ascii").strip()
+    if marked != store_id:
+        raise StoreDamaged("meta store_id", f"is {store_id}, the marker says {marked}")
+
+
+def _mark(directory: Path, store_id: str) -> None:
+    draft = directory / f"{MARKER}.new"
+    with draft.open("w", encoding="ascii") as file:
+        file.write(f"{store_id}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    draft.chmod(0o600)
+    draft.replace(directory / MARKER)
+    _sync_directory(directory)
+    _sync_directory(directory.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    if os.name == "nt":  # directories cannot be opened there
+        return
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

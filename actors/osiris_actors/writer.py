@@ -1,0 +1,266 @@
+"""The one writer: gathers the units that wait, commits them together, answers each.
+
+Rule 1: nobody is answered before the commit that holds their unit has returned.
+Rule 2: a batch is what waits when the last one ended, up to BATCH_UNITS and BATCH_BYTES: group
+        commit without a timer.
+Rule 3: a unit whose commit has begun is answered, whatever is cancelled; one that only waits is
+        taken back when its waiter is cancelled, and was never stored.
+Rule 4: a full queue answers Busy at once; a stopped writer answers Failed.
+Rule 5: a commit that takes longer than STUCK_AFTER_S ends the service: WriterStuck comes out of
+        `run`, and those who wait for it are told Unknown.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+import msgspec
+import outcome
+import trio
+
+from osiris_actors.env import Env
+from osiris_actors.store.contract import (
+    Backend,
+    Blob,
+    Busy,
+    Committed,
+    Duplicate,
+    Event,
+    Failed,
+    Head,
+    Listener,
+    Outcome,
+    Put,
+    Read,
+    Unit,
+    Unknown,
+    Verified,
+)
+from osiris_actors.store.lane import Lane, ThreadLane
+
+QUEUE_UNITS = 1024
+BATCH_UNITS = 1000
+BATCH_BYTES = 8 * 1024 * 1024
+STUCK_AFTER_S = 30.0
+SMALL_BLOB_BYTES = 256 * 1024
+_RETRY_MS = 50
+_STOPPING = Failed("stopping")
+
+log = logging.getLogger(__name__)
+
+
+class WriterStuck(Exception):  # noqa: N818 - named by what happened to the caller
+    """A commit did not come back."""
+
+
+class Statistics(msgspec.Struct, frozen=True):
+    """What the writer did since it began; `waiting` units are queued now."""
+
+    batches: int = 0
+    units: int = 0
+    busy: int = 0
+    unknown: int = 0
+    largest_batch: int = 0
+    commit_seconds: float = 0.0
+    longest_commit_seconds: float = 0.0
+    waiting: int = 0
+
+
+class _Entry:
+    """A unit in the queue and the task that waits for its outcome."""
+
+    __slots__ = ("begun", "size_bytes", "task", "unit")
+
+    def __init__(self, unit: Unit) -> None:
+        self.unit = unit
+        self.size_bytes = _size_bytes(unit)
+        self.task = trio.lowlevel.current_task()
+        self.begun = False
+
+    def answer(self, result: Outcome) -> None:
+        trio.lowlevel.reschedule(self.task, outcome.Value(result))
+
+
+class Writer:
+    """The store the actors see. It commits only while `run` runs; reads need no `run`."""
+
+    def __init__(self, backend: Backend, env: Env, *, lane: Lane | None = None) -> None:
+        self.store_id = backend.store_id
+        self._backend = backend
+        self._env = env
+        self._lane: Lane = ThreadLane("osiris-writer") if lane is None else lane
+        self._queue: deque[_Entry] = deque()
+        self._wake = trio.Event()
+        self._stopped = False
+        self._listeners: list[Listener] = []
+        self._statistics = Statistics()
+        self._busy = 0
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Commit until `stop` has been called and the queue is empty, or until cancelled.
+
+        A batch that has begun is finished first. Raises WriterStuck.
+        """
+        task_status.started()
+        try:
+            while not self._stopped or self._queue:
+                await trio.lowlevel.checkpoint_if_cancelled()
+                await self._wait_for_units()
+                batch = self._drain()
+                if batch:
+                    await self._commit_batch(batch)
+        finally:
+            self._stopped = True
+            self._lane.close()
+            while self._queue:
+                self._queue.popleft().answer(_STOPPING)
+
+    def stop(self) -> None:
+        """Take no more units; `run` ends when those that wait are committed."""
+        self._stopped = True
+        self._wake.set()
+
+    def statistics(self) -> Statistics:
+        return msgspec.structs.replace(self._statistics, busy=self._busy, waiting=len(self._queue))
+
+    def watch(self, listener: Listener) -> Callable[[], None]:
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def commit(self, unit: Unit) -> Outcome:
+        if self._stopped:
+            return _STOPPING
+        if len(self._queue) >= QUEUE_UNITS:
+            self._busy += 1
+            return Busy(_RETRY_MS)
+        entry = _Entry(unit)
+        self._queue.append(entry)
+        self._wake.set()
+
+        def take_back(_raise_cancel: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
+            if entry.begun:
+                return trio.lowlevel.Abort.FAILED
+            self._queue.remove(entry)
+            return trio.lowlevel.Abort.SUCCEEDED
+
+        result: Outcome = await trio.lowlevel.wait_task_rescheduled(take_back)
+        return result
+
+    async def put_blob(self, blob: Blob) -> Outcome:
+        return await self.commit(Unit(blobs=(blob,)))
+
+    async def head(self, stream: str) -> Head:
+        return self._backend.head(stream)
+
+    async def read(self, stream: str, after: int = 0) -> Read:
+        return self._backend.read(stream, after)
+
+    async def history(self, stream: str, after: int, limit: int) -> tuple[Event, ...]:
+        return self._backend.history(stream, after, limit)
+
+    async def lookup(self, key: str) -> Duplicate | None:
+        return self._backend.lookup(key)
+
+    async def counters(self, prefix: str) -> dict[str, int]:
+        return self._backend.counters(prefix)
+
+    async def fence(self, contract: str) -> int:
+        return self._backend.fence(contract)
+
+    async def index(self, prefix: str, *, after: str = "", limit: int = 1000) -> tuple[Put, ...]:
+        return self._backend.index(prefix, after=after, limit=limit)
+
+    async def get_index(self, key: str) -> bytes | None:
+        return self._backend.get_index(key)
+
+    async def streams(self, prefix: str) -> tuple[str, ...]:
+        return self._backend.streams(prefix)
+
+    async def has_blob(self, sha256: str) -> bool:
+        return self._backend.has_blob(sha256)
+
+    async def blob_size(self, sha256: str) -> int | None:
+        return self._backend.blob_size(sha256)
+
+    async def get_blob(self, sha256: str) -> bytes | None:
+        if (self._backend.blob_size(sha256) or 0) <= SMALL_BLOB_BYTES:
+            return self._backend.get_blob(sha256)
+        return await self._env.run_sync(self._backend.get_blob, sha256)
+
+    async def verify(self, *, deep: bool) -> Verified:
+        return await self._env.run_sync(partial(self._backend.verify, deep=deep))
+
+    async def _wait_for_units(self) -> None:
+        while not self._queue and not self._stopped:
+            self._wake = trio.Event()
+            await self._wake.wait()
+
+    def _drain(self) -> list[_Entry]:
+        """Take what the next commit holds: the first unit always, then while there is room."""
+        batch: list[_Entry] = []
+        room = BATCH_BYTES
+        while self._queue and len(batch) < BATCH_UNITS:
+            room -= self._queue[0].size_bytes
+            if batch and room < 0:
+                break
+            batch.append(self._queue.popleft())
+        return batch
+
+    async def _commit_batch(self, batch: list[_Entry]) -> None:
+        for entry in batch:
+            entry.begun = True
+        units = tuple(entry.unit for entry in batch)
+        outcomes: tuple[Outcome, ...] = (Unknown("the commit did not report"),) * len(batch)
+        began = self._env.monotonic()
+        scope = trio.move_on_after(STUCK_AFTER_S, shield=True)
+        try:
+            with scope:
+                outcomes = await self._lane.call(self._backend.commit_batch, units)
+        except Exception:  # the writer's mailbox: an engine that fails answers Unknown
+            log.exception("a commit of %d units failed", len(units))
+        finally:
+            self._count_batch(outcomes, self._env.monotonic() - began)
+            for entry, result in zip(batch, outcomes, strict=True):
+                entry.answer(result)
+        if scope.cancelled_caught:
+            log.critical("a commit of %d units took over %.0f s", len(units), STUCK_AFTER_S)
+            raise WriterStuck(f"no outcome after {STUCK_AFTER_S:.0f} s")
+        self._notify(units, outcomes)
+
+    def _count_batch(self, outcomes: tuple[Outcome, ...], seconds: float) -> None:
+        before = self._statistics
+        self._statistics = msgspec.structs.replace(
+            before,
+            batches=before.batches + 1,
+            units=before.units + len(outcomes),
+            unknown=before.unknown + sum(isinstance(o, Unknown) for o in outcomes),
+            largest_batch=max(before.largest_batch, len(outcomes)),
+            commit_seconds=before.commit_seconds + seconds,
+            longest_commit_seconds=max(before.longest_commit_seconds, seconds),
+        )
+
+    def _notify(self, units: tuple[Unit, ...], outcomes: tuple[Outcome, ...]) -> None:
+        for unit, result in zip(units, outcomes, strict=True):
+            if not isinstance(result, Committed):
+                continue
+            grown = {append.stream for append in unit.appends if append.events}
+            for stream in sorted(grown):
+                self._tell(stream, result.versions[stream])
+
+    def _tell(self, stream: str, version: int) -> None:
+        for listener in tuple(self._listeners):
+            try:
+                listener(stream, version)
+            except Exception:  # a listener is not part of the commit
+                log.exception("a listener failed on %s@%d", stream, version)
+
+
+def _size_bytes(unit: Unit) -> int:
+    """Return about how many bytes the unit will write."""
+    appended = sum(
+        sum(map(len, append.events)) + len(append.snapshot or b"") for append in unit.appends
+    )
+    blobs = sum(sum(map(len, blob.chunks)) for blob in unit.blobs)
+    puts = sum(len(put.value or b"") for put in unit.puts)
+    return appended + blobs + puts + len(unit.reply)
