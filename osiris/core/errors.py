@@ -9,7 +9,7 @@ import msgspec
 
 # code -> what it means to the caller
 CODES: dict[str, str] = {
-    "bad_json": "the line is not one JSON object in UTF-8 without NaN, lone surrogates or huge numbers",
+    "bad_json": "the line is no JSON in UTF-8, or holds NaN, a lone surrogate or a huge number",
     "bad_request": "the JSON is no JSON-RPC 2.0 request (batch, null id, missing method)",
     "line_too_long": "a line was longer than 8 MiB",
     "too_deep": "nested deeper than 64 levels or more than 100,000 items",
@@ -48,6 +48,7 @@ CODES: dict[str, str] = {
     "actor_died": "the actor failed on this command and was reloaded",
     "owner_died": "the owner died twice during this call",
     "no_owner": "no owner could be reached or started",
+    "contract_closed": "another holder has this work now",
     "budget_exceeded": "the reservation would go over a ceiling",
 }
 

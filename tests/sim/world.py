@@ -46,7 +46,7 @@ class Crash(BaseException):
     """kill -9 of the owner."""
 
 
-class Bug(Exception):
+class DefectError(Exception):
     """A defect inside an actor."""
 
 
@@ -165,7 +165,7 @@ class World:
         if point == "read":
             if dice < 0.001:
                 self._tally("bug")
-                raise Bug
+                raise DefectError
             return
         if dice < 0.02:
             self._dead = True
