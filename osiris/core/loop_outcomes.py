@@ -75,7 +75,7 @@ _EXIT: Final = re.compile(r"(?i)\bexit(?:ed)?(?: with)?(?: code| status)?[ :=]+(
 _PERCENT: Final = re.compile(r"(?<![\w.])(\d{1,3})(?:\.(\d))?\d* ?%")
 _RATIO: Final = re.compile(r"(?<![\w./])(\d{1,6}) ?(?:/|of) ?(\d{1,6})(?![\w./])")
 _WAIT: Final = re.compile(
-    r"(?i)(?:retry[- ]?after|(?:try|retry) again in|wait)[\"' :=]{1,4}"
+    r"(?i)(?:retry[-_ ]?after|(?:try|retry) again in|wait)[\"' :=]{1,4}"
     r"(\d{1,5})(?:\.\d+)? ?(ms|m\b|min)?"
 )
 _NOTHING: Final = re.compile(r"(?i)^\W{0,4}(?:no (?:output|match|result|file)|$)")

@@ -1,9 +1,11 @@
 """How far a call has gone into each pattern: counts, no judgement.
 
 Rule 1: every count includes the call itself; a call with no like in the window counts 1.
-Rule 2: a change ends every count, and so does another result of the same call.
-Rule 3: a parallel batch counts once: its calls do not count against each other.
-Rule 4: polls and retries are weighed by time, in thousandths of a call.
+Rule 2: a change ends every count, and so do another result of the same call and half an hour.
+Rule 3: harmless calls in between do not end a count. Where they brought new content the calls
+        since then are counted apart: who repeats a call while learning is not stuck.
+Rule 4: a parallel batch counts once: its calls do not count against each other.
+Rule 5: polls and retries are weighed by time, in thousandths of a call.
 """
 
 from collections.abc import Iterator
@@ -16,21 +18,27 @@ PERIODS: Final = range(2, 6)
 PAGES: Final = 3
 
 WHOLE: Final = 1000
+_STALE_MS: Final = 30 * 60_000
 _PATIENT_MS: Final = 30_000
 _FIRST_RETRY_MS: Final = 1_000
-_PATIENT_WEIGHT: Final = 250
+_PATIENT_WEIGHT: Final = 200
 _IMPATIENT_WEIGHT: Final = 3000
 
 
 def repeats(window: Window, seen: Seen) -> int:
     """Return how often the same call said the same, nothing changed in between."""
-    return 1 + sum(1 for _ in _same(window, seen))
+    return 1 + sum(1 for _ in _same(window, seen, dry=False))
+
+
+def dry_repeats(window: Window, seen: Seen) -> int:
+    """Return the repeats since another call last brought new content."""
+    return 1 + sum(1 for _ in _same(window, seen, dry=True))
 
 
 def poll_weight(window: Window, seen: Seen) -> int:
-    """Return the unchanged polls: one after ten seconds or less counts whole, after 30 a third."""
+    """Return the dry unchanged polls: one after 10 s or less counts whole, after 30 s a third."""
     weight, newer = WHOLE, seen
-    for older in _same(window, seen):
+    for older in _same(window, seen, dry=True):
         gap_ms = max(1, newer.at_ms - older.at_ms)
         weight += min(WHOLE, WHOLE * FAST_MS // gap_ms)
         newer = older
@@ -39,7 +47,7 @@ def poll_weight(window: Window, seen: Seen) -> int:
 
 def last_gap_ms(window: Window, seen: Seen) -> int:
     """Return the time since the same call said the same, 0 if it did not."""
-    return next((seen.at_ms - older.at_ms for older in _same(window, seen)), 0)
+    return next((seen.at_ms - older.at_ms for older in _same(window, seen, dry=True)), 0)
 
 
 def failures_of_call(window: Window, seen: Seen) -> int:
@@ -57,7 +65,7 @@ def retry_weight(window: Window, seen: Seen) -> int:
     """Return the retries of a transient fault, weighed by their patience.
 
     One that waited as asked, half as long again as the one before, or half a minute counts a
-    quarter; one that ignored the wait it was asked for counts three times.
+    fifth; one that ignored the wait it was asked for counts three times.
     """
     met = [seen, *_failures(window, seen, any_args=True)]
     gaps = [newer.at_ms - older.at_ms for newer, older in pairwise(met)]
@@ -96,34 +104,40 @@ def vetoes(window: Window, call: str, at_ms: int, *, within_ms: int) -> int:
     return max(recent.count(call), len(recent) // 3)
 
 
-def _same(window: Window, seen: Seen) -> Iterator[Seen]:
+def _same(window: Window, seen: Seen, *, dry: bool) -> Iterator[Seen]:
     """Yield the earlier calls of this streak, newest first."""
-    batch = seen.batch
+    batch, at_ms = seen.batch, seen.at_ms
     for older in reversed(window.seen):
         if older.call == seen.call:
-            if older.signature != seen.signature or older.state != seen.state:
+            if _is_other_result(older, seen) or at_ms - older.at_ms > _STALE_MS:
                 return
             if not batch or older.batch != batch:
                 yield older
-            batch = older.batch
+            batch, at_ms = older.batch, older.at_ms
+        elif dry and older.gain == "content":
+            return
         if older.gain == "change":
             return
 
 
 def _failures(window: Window, seen: Seen, *, any_args: bool) -> Iterator[Seen]:
     """Yield the earlier failures of this call, or of this tool, by this fault, newest first."""
-    batch = seen.batch
+    batch, at_ms = seen.batch, seen.at_ms
     for older in reversed(window.seen):
-        if older.gain == "change":
+        if older.gain == "change" or at_ms - older.at_ms > _STALE_MS:
             return
         related = older.tool == seen.tool if any_args else older.call == seen.call
         if not related or (batch and older.batch == batch):
             continue
         if _is_same_fault(older, seen):
             yield older
-            batch = older.batch
+            batch, at_ms = older.batch, older.at_ms
         elif older.call == seen.call or older.kind == seen.kind:
             return  # it worked, or failed in a new way; a shell's `ls` says nothing of its `make`
+
+
+def _is_other_result(older: Seen, seen: Seen) -> bool:
+    return older.signature != seen.signature or older.state != seen.state
 
 
 def _is_same_fault(older: Seen, seen: Seen) -> bool:

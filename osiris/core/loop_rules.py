@@ -71,7 +71,7 @@ RULES: Final[dict[str, Rule]] = {
             suggest=2, warn=4, block=6, stop=10, lifts_ms=_MINUTE_MS // 2,
             evidence="{tool} met a passing error, retries weigh {n} by their haste",
             alternative="wait as asked, or twice as long each time; do other work meanwhile",
-            why="it passes by itself: patience is right and counts a quarter, haste is not",
+            why="it passes by itself: patience is right and counts a fifth, haste is not",
         ),
         Rule(
             "varying_args", "loop_pattern", "one deterministic error under varying arguments",
@@ -109,7 +109,7 @@ RULES: Final[dict[str, Rule]] = {
             why="no information is gained; early on it costs only its tokens",
         ),
         Rule(
-            "step", "exact_duplicate", "the same step with the same result, or a call with none reported",
+            "step", "exact_duplicate", "the same step, same result; any call with none reported",
             suggest=5, warn=10, block=25, stop=50, lifts_ms=_MINUTE_MS,
             evidence="{tool} repeated {n} times, nothing moved",
             alternative="look at where you are, then choose another step",

@@ -135,7 +135,7 @@ def gain_of(window: Window, seen: Seen) -> Gain:
 
 def idle_after(window: Window, seen: Seen, gain: Gain) -> int:
     """Return the calls without progress, `seen` included. Polls are judged by time, not here."""
-    if gain == "content" or (gain == "change" and _is_effect(window, seen)):
+    if gain:
         return 0
     same_batch = seen.batch and window.seen and window.seen[-1].batch == seen.batch
     return window.idle if same_batch or seen.kind == "poll" else window.idle + 1
@@ -165,11 +165,6 @@ def _is_change(window: Window, seen: Seen) -> bool:
         old.call == seen.call and (seen.kind == "run" or old.signature == seen.signature)
         for old in window.seen
     )
-
-
-def _is_effect(window: Window, seen: Seen) -> bool:
-    """Say whether a change is sure enough to end idling: a run must also say something new."""
-    return seen.kind == "write" or _is_news(window, seen)
 
 
 def _is_news(window: Window, seen: Seen) -> bool:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from osiris.core import loop_patterns as patterns
+from osiris.core import refs
 from osiris.core.loop_patterns import WHOLE
 from osiris.core.loop_rules import LEVELS, RULES, WORDS, Level, Pattern, Rule
 from osiris.core.loop_window import FAST_MS, Seen, Window, gain_of, idle_after, tally_of
@@ -50,8 +51,7 @@ Measure = Callable[[Window, Seen], int]
 
 
 def _idle(window: Window, seen: Seen) -> int:
-    gain = gain_of(window, seen)
-    return 0 if gain or seen.kind == "poll" else idle_after(window, seen, gain)
+    return 0 if seen.kind == "poll" else idle_after(window, seen, gain_of(window, seen))
 
 
 def _rounds(window: Window, seen: Seen) -> int:
@@ -59,6 +59,12 @@ def _rounds(window: Window, seen: Seen) -> int:
     period, rounds = patterns.cycle(calls)
     polls = any(call.kind == "poll" for call in calls[len(calls) - period :])
     return 0 if polls else rounds
+
+
+def _duplicates(window: Window, seen: Seen) -> int:
+    """Return the repeats; while others bring new content they never reach a warning."""
+    dry = patterns.dry_repeats(window, seen)
+    return max(dry, min(patterns.repeats(window, seen), RULES["duplicate"].warn - 1))
 
 
 def _polls(window: Window, seen: Seen) -> int:
@@ -85,8 +91,8 @@ MEASURES: Final[dict[str, Measure]] = {
     "lookup": patterns.failures_of_tool,
     "oscillation": _rounds,
     "same_answer": patterns.repeats,
-    "duplicate": patterns.repeats,
-    "step": patterns.repeats,
+    "duplicate": _duplicates,
+    "step": patterns.dry_repeats,
     "poll": _polls,
     "sweep": patterns.reread_share,
     "idle": _idle,
@@ -151,8 +157,8 @@ def _verdict(rule: Rule, level: Level, count: int, window: Window, seen: Seen) -
     verdict = _said(rule, level, count, one_line(seen.tool, _TOOL_CHARS))
     if rule.pattern != "exact_duplicate":
         return verdict
-    refs = (old.ref for old in reversed(window.seen) if old.call == seen.call and old.ref)
-    return replace(verdict, alternative=rule.alternative + _where(next(refs, "")))
+    kept = (old.ref for old in reversed(window.seen) if old.call == seen.call and old.ref)
+    return replace(verdict, alternative=rule.alternative + _where(next(kept, "")))
 
 
 def _said(rule: Rule, level: Level, count: int, tool: str) -> Verdict:
@@ -177,7 +183,7 @@ def _known(last: Seen) -> Verdict:
 
 
 def _where(ref: str) -> str:
-    return f": recall mem://{ref[:12]}" if ref else ""
+    return f": recall {refs.short(ref)}" if ref else ""
 
 
 def _before(window: Window, at: int) -> Window:
