@@ -6,12 +6,14 @@ Rule 3: memory is looked up task first, then project, agent, global.
 """
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from osiris.core import index, plain, query, refs
+from osiris.core import index, plain, refs
 from osiris.core.commands import Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import RefEntry
 from osiris.core.memory import KINDS, Entry
+from osiris.core.query_ask import from_recall
 from osiris.core.query_page import MAX_PAGE_TOKENS, PAGE_TOKENS, Page
 from osiris.core.replies import Block, Reply
 from osiris.service import Caller
@@ -27,11 +29,15 @@ MEMORY_PAGE = 20
 
 
 class Source(Struct, frozen=True):
-    """What is queried: a stored payload, or bytes at hand; `name` labels the block."""
+    """What is queried: a stored payload, or bytes at hand; `name` labels the block.
+
+    `old` is the hash of the other payload of a diff.
+    """
 
     name: str
     sha256: str
     data: bytes | None
+    old: str = ""
 
 
 class Recaller:
@@ -46,15 +52,11 @@ class Recaller:
         """Return one page; `stream` is the task's, or the project's when there is no task."""
         if command.op == "memory":
             return await self._memory(caller, command, stream)
-        asked = query.from_recall(command)
-        if isinstance(asked, Refusal):
-            return asked
-        if command.ref is not None and command.path is None:
-            return await self._ref(caller, command, asked, stream)
-        if command.path is not None and command.ref is None:
-            return await self._path(caller, command, asked, command.path)
-        fix = "send ref=mem://... or path=..."
-        return Refusal("missing_argument", "recall needs one of ref and path", fix)
+        source = await self._source(caller, command, stream)
+        if isinstance(source, Refusal):
+            return source
+        page = await self.page(command, source)
+        return page if isinstance(page, Refusal) else _shown(command, source, page)
 
     async def find(self, caller: Caller, ref: str, stream: str) -> RefEntry | Refusal:
         """Return the one ref that `ref` names in reach of `stream`."""
@@ -69,41 +71,36 @@ class Recaller:
         fix = "use a ref that a reply of this task gave you"
         return Refusal("unknown_ref", f"no ref {digits[:12]} in reach", fix)
 
-    async def _ref(
-        self, caller: Caller, command: Recall, asked: query.Query, stream: str
-    ) -> Reply | Refusal:
-        entry = await self.find(caller, command.ref or "", stream)
-        if isinstance(entry, Refusal):
-            return entry
-        name = refs.short(entry.sha256)
-        return await self._page(command, asked, Source(name, entry.sha256, None))
+    async def page(self, command: Recall, source: Source) -> Page | Refusal:
+        """Return one page of a query over a payload or over bytes."""
+        asked = from_recall(command)
+        if isinstance(asked, Refusal):
+            return asked
+        tokens = PAGE_TOKENS if command.n is None else MAX_PAGE_TOKENS
+        cursor = command.cursor or ""
+        search = Search(asked, source.sha256, source.data, tokens, cursor, source.old)
+        found = await self._refstore.ask(search)
+        return found if isinstance(found, Page | Refusal) else DIED
 
-    async def _path(
-        self, caller: Caller, command: Recall, asked: query.Query, path: str
-    ) -> Reply | Refusal:
-        read = await self._ingest.read(caller, path)
-        if isinstance(read, Refusal):
-            return read
-        name = plain.one_line(path, 80)
-        return await self._page(command, asked, Source(name, "", read.encode()))
-
-    async def _page(self, command: Recall, asked: query.Query, source: Source) -> Reply | Refusal:
-        wanted = min(command.n or PAGE_TOKENS, MAX_PAGE_TOKENS)
-        search = Search(asked, source.sha256, source.data, wanted, command.cursor or "")
-        page = await self._refstore.ask(search)
-        if not isinstance(page, Page):
-            return page if isinstance(page, Refusal) else DIED
-        more = (("cursor", page.cursor),) if page.cursor else ()
-        partial = (("partial", "yes"),) if page.partial else ()
-        pairs = (
-            ("ok", ""),
-            ("op", command.op),
-            ("shown", str(page.shown)),
-            ("of", str(page.total)),
-            *partial,
-            *more,
-        )
-        return Reply(pairs, block=Block(source.name, page.text) if page.text else None)
+    async def _source(self, caller: Caller, command: Recall, stream: str) -> Source | Refusal:
+        match command:
+            case Recall(ref=str(ref), path=None):
+                entry = await self.find(caller, ref, stream)
+                if isinstance(entry, Refusal):
+                    return entry
+                source = Source(refs.short(entry.sha256), entry.sha256, None)
+            case Recall(ref=None, path=str(path)):
+                read = await self._ingest.read(caller, path)
+                if isinstance(read, Refusal):
+                    return read
+                source = Source(plain.one_line(path, 80), "", read.encode())
+            case _:
+                fix = "send ref=mem://... or path=..."
+                return Refusal("missing_argument", "recall needs one of ref and path", fix)
+        if command.op != "diff" or not command.q:
+            return source
+        old = await self.find(caller, command.q, stream)
+        return old if isinstance(old, Refusal) else replace(source, old=old.sha256)
 
     async def _memory(self, caller: Caller, command: Recall, stream: str) -> Reply | Refusal:
         scopes = (stream, routing.scope_stream(caller), routing.agent_stream(caller), "global")
@@ -131,6 +128,19 @@ class Recaller:
             puts = await self._store.index(f"mem/{scope}/{kind}/", limit=ENTRIES)
             found.extend(index.memory_entry(put.value) for put in puts if put.value)
         return found
+
+
+def _shown(command: Recall, source: Source, page: Page) -> Reply:
+    pairs = (
+        ("ok", ""),
+        ("op", command.op),
+        ("shown", str(page.shown)),
+        ("of", f"{page.total}+" if page.partial else str(page.total)),
+        *((("from", str(page.before + 1)),) if page.before else ()),
+        *((("cursor", page.cursor),) if page.cursor else ()),
+    )
+    text = page.text.removesuffix("\n")
+    return Reply(pairs, block=Block(source.name, text) if text else None)
 
 
 def _line(entry: Entry) -> str:

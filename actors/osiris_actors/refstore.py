@@ -12,10 +12,10 @@ from collections.abc import Callable
 
 import trio
 from msgspec import Struct
-from osiris.core.query import Query
 
 from osiris.core import query
 from osiris.core.errors import Refusal
+from osiris.core.query_ask import Query
 from osiris.core.query_page import Limits, Page
 from osiris_actors.env import Env
 from osiris_actors.mailbox import Mailbox
@@ -37,13 +37,17 @@ class Fetch(Struct, frozen=True):
 
 
 class Search(Struct, frozen=True):
-    """Answer `query` over `data`, or over the payload `sha256` when there is none."""
+    """Answer `query` over `data`, or over the payload `sha256` when there is none.
+
+    `old` is the hash of the other payload of a diff.
+    """
 
     query: Query
     sha256: str
     data: bytes | None
     tokens: int
     cursor: str
+    old: str = ""
 
 
 RefMessage = Fetch | Search
@@ -72,23 +76,24 @@ class RefStore:
         match message:
             case Fetch(sha256):
                 return await self._bytes(sha256)
-            case Search(data=None):
-                data = await self._bytes(message.sha256)
-                return data if isinstance(data, Refusal) else await self._answer(message, data)
-            case Search(data=bytes(data)):
-                return await self._answer(message, data)
-            case _:
-                raise TypeError(f"unknown message {message}")
+            case Search():
+                return await self._search(message)
 
-    async def _answer(self, asked: Search, data: bytes) -> Page | Refusal:
+    async def _search(self, asked: Search) -> Page | Refusal:
+        data = asked.data if asked.data is not None else await self._bytes(asked.sha256)
+        if isinstance(data, Refusal):
+            return data
+        old = await self._bytes(asked.old) if asked.old else None
+        if isinstance(old, Refusal):
+            return old
         if len(data) <= INLINE_BYTES:
-            return self._query(asked, data)
-        return await self._env.run_sync(self._query, asked, data)
+            return self._query(asked, data, old)
+        return await self._env.run_sync(self._query, asked, data, old)
 
-    def _query(self, asked: Search, data: bytes) -> Page | Refusal:
+    def _query(self, asked: Search, data: bytes, old: bytes | None) -> Page | Refusal:
         end = time.perf_counter() + QUERY_S
         limits = Limits(lambda: time.perf_counter() > end, self._count, asked.tokens)
-        return query.answer(asked.query, data, limits, asked.cursor)
+        return query.answer(asked.query, data, limits, asked.cursor, old)
 
     async def _bytes(self, sha256: str) -> bytes | Refusal:
         known = self._cache.get(sha256)

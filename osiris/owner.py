@@ -1,0 +1,214 @@
+"""The owner of a home: one process, everything in it, from the lock to the lock.
+
+Rule 1: the lock is taken before anything is bound and released last.
+Rule 2: doors.sock answers before the MCP surface is imported.
+Rule 3: ruler and redactor are loaded after the sockets answer; tool calls wait for them.
+Rule 4: on the way out: accept no more, let calls finish, commit what is pending, then close.
+"""
+
+import importlib
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import trio
+from osiris_actors.files import Files
+from osiris_actors.redactor import Redactor
+from osiris_actors.tokenizer import Tokenizer
+
+from osiris import __version__, config
+from osiris.doors.desk_server import serve_desk
+from osiris.endpoints import Endpoints, is_own_user
+from osiris.home import Home
+from osiris.lock import OwnerLock
+from osiris_actors import auditing
+from osiris_actors.charges import Charges
+from osiris_actors.desk import RuntimeDesk
+from osiris_actors.env import RealEnv
+from osiris_actors.gateway import Gateway
+from osiris_actors.ingest import Ingest
+from osiris_actors.presence import Presence
+from osiris_actors.store.contract import Delta, Unit
+from osiris_actors.store.lmdb import LmdbBackend
+from osiris_actors.stream import Tools
+from osiris_actors.system import Options, System, running
+from osiris_actors.writer import Writer
+
+LOG_BYTES = 4 * 1024 * 1024
+LOG_FILES = 3
+GRACE_S = 8.0
+
+log = logging.getLogger(__name__)
+
+
+def serve(home: Home) -> int:
+    """Own `home` until told to stop or idle. Another owner is no error: it is there."""
+    home.make()
+    lock = OwnerLock(home.lock_path)
+    if not lock.acquire():
+        sys.stderr.write("osiris: this home has an owner already\n")
+        return 0
+    try:
+        loaded = config.load(home)
+        _log_to(Path(home.log_dir), loaded.settings.log_level)
+        for problem in loaded.problems:
+            log.warning(problem.text())
+        trio.run(_Owner(home, lock, loaded.settings).run)
+    finally:
+        lock.release()
+    return 0
+
+
+def ask_offline(home: Home, op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Answer a question about a home that has no owner; the home is held meanwhile."""
+    lock = OwnerLock(home.lock_path)
+    home.make()
+    if not lock.acquire():
+        return {"error": "busy", "what": "an owner has just started", "fix": "ask again"}, b""
+    try:
+        return trio.run(_ask_once, home, op, args)
+    finally:
+        lock.release()
+
+
+class _Owner:
+    """One life of an owner."""
+
+    def __init__(self, home: Home, lock: OwnerLock, settings: config.Settings) -> None:
+        self._home = home
+        self._settings = settings
+        self._endpoints = Endpoints(home, lock, settings.transport)
+        self._parts = _Parts(home)
+
+    async def run(self) -> None:
+        """Live until told to stop or idle."""
+        self._presence, self._stopping = Presence(), trio.Event()
+        doors, mcp = self._endpoints.listen("doors"), self._endpoints.listen("mcp")
+        self._endpoints.publish(__version__)
+        try:
+            async with self._parts.running(reports=Path(self._home.reports_dir)) as system:
+                await _count(system, auditing.STARTS)
+                await self._serve(system, doors, mcp)
+                await _count(system, auditing.STOPS)
+        finally:
+            self._endpoints.withdraw()
+
+    async def _serve(self, system: System, doors: socket, mcp: socket) -> None:
+        gateway = Gateway(system)
+        desk = RuntimeDesk(gateway, home=self._home.root)
+        async with trio.open_nursery() as clients:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._stop_on_signal)
+                await self._open_doors(nursery, clients, doors, desk)
+                await self._open_mcp(clients, mcp, gateway)
+                nursery.start_soon(self._parts.load, system.ingest)
+                idle_s = self._settings.idle_exit_s
+                nursery.start_soon(self._presence.leave_when_idle, idle_s, self._stopping)
+                await self._stopping.wait()
+                nursery.cancel_scope.cancel()
+            clients.cancel_scope.deadline = trio.current_time() + GRACE_S
+
+    async def _open_doors(
+        self, nursery: trio.Nursery, clients: trio.Nursery, sock: socket, desk: RuntimeDesk
+    ) -> None:
+        async def handle(stream: trio.SocketStream) -> None:
+            if self._admits(stream):
+                with self._presence.here():
+                    await serve_desk(stream, desk, self._accepts(), self._stopping)
+
+        sock.setblocking(False)
+        listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+        serve = partial(trio.serve_listeners, handler_nursery=clients)
+        await nursery.start(serve, handle, [listener])
+
+    async def _open_mcp(self, clients: trio.Nursery, sock: socket, gateway: Gateway) -> None:
+        surface = await self._parts.env.run_sync(_import_surface)
+        host = surface.Host(
+            service=gateway,
+            settings=self._settings,
+            new_nonce=self._parts.env.token,
+            stopping=self._stopping,
+            accepts=self._accepts(),
+        )
+
+        async def handle(stream: trio.SocketStream) -> None:
+            if self._admits(stream):
+                peer = surface.Peer(principal="owner", is_own_user=True)
+                with self._presence.here():
+                    await surface.Connection(stream, host, peer).run()
+
+        await clients.start(partial(surface.serve_socket, sock, handle, self._stopping))
+
+    def _admits(self, stream: trio.SocketStream) -> bool:
+        return self._accepts() is not None or is_own_user(stream.socket)
+
+    def _accepts(self) -> Callable[[str | None], bool] | None:
+        """Return what judges tokens; None on Unix sockets, which keep strangers out."""
+        return self._endpoints.accepts if self._endpoints.is_tcp else None
+
+    async def _stop_on_signal(self) -> None:
+        names = ("SIGTERM", "SIGINT")
+        with trio.open_signal_receiver(*(getattr(signal, name) for name in names)) as signals:
+            async for _ in signals:
+                self._stopping.set()
+
+
+class _Parts:
+    """Store, writer, ruler and redactor of one process."""
+
+    def __init__(self, home: Home) -> None:
+        self.env = RealEnv()
+        self._home = home
+        self._tokenizer = Tokenizer()
+
+    @asynccontextmanager
+    async def running(self, *, reports: Path | None) -> AsyncIterator[System]:
+        """Open the store and run the actors on it."""
+        backend = LmdbBackend(Path(self._home.store_dir))
+        try:
+            key = backend.store_id.encode()
+            self._redactor = Redactor(key, Path(self._home.root) / "rules")
+            writer = Writer(backend, self.env)
+            tools = Tools(writer, self.env, Charges(), self._tokenizer.count)
+            files = Files(self.env.run_sync)
+            ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)
+            async with running(writer, ingest, tools, Options(reports=reports)) as system:
+                yield system
+        finally:
+            backend.close()
+
+    async def load(self, ingest: Ingest) -> None:
+        """Load what tool calls wait for."""
+        await self.env.run_sync(self._tokenizer.load)
+        ingest.ready.set()
+
+
+async def _ask_once(home: Home, op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    async with _Parts(home).running(reports=None) as system:
+        return await RuntimeDesk(Gateway(system), home=home.root).ask(op, args, b"")
+
+
+async def _count(system: System, counter: str) -> None:
+    """Count a start or an orderly stop of an owner."""
+    await system.store.commit(Unit(deltas=(Delta(counter, 1),)))
+
+
+def _import_surface() -> Any:
+    return importlib.import_module("osiris.server.surface")
+
+
+def _log_to(folder: Path, level: str) -> None:
+    handler = RotatingFileHandler(
+        folder / "osiris.log", maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
+    )
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(level.upper())
