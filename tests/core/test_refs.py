@@ -1,4 +1,5 @@
 import pytest
+
 from osiris.core import refs
 
 HASH = "3fa9c2d1e0b7" + "0" * 52
