@@ -59,7 +59,7 @@ def is_own_user(sock: Peer) -> bool:
 
 
 class Endpoints:
-    """The listeners of one owner."""
+    """The listeners of one owner; where `is_tcp`, each client has to pass `accepts`."""
 
     def __init__(self, home: Home, lock: OwnerLock, transport: Transport = "auto") -> None:
         """Forget what a dead owner published. The lock must be held."""
