@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osiris.core import compass
-from osiris.core.compass_catalogue import MAX_NAME, MAX_TOOLS, Tool, from_listing, parse
+from osiris.core.compass_catalogue import MAX_DEPTH, MAX_NAME, MAX_TOOLS, Tool, from_listing, parse
 from osiris.core.compass_synonyms import SYNONYMS
 from osiris.core.compass_text import question_words, stem, words
 from osiris.core.errors import Refusal
@@ -117,7 +117,7 @@ def test_a_schema_that_nests_for_ever_ends() -> None:
 
     (tool,) = tools_of([{"name": "loop", "inputSchema": schema}])
 
-    assert 0 < len(tool.parameters) <= 200
+    assert len(tool.parameters) == 2 * MAX_DEPTH
 
 
 def test_camel_case_snake_case_and_dots_part_words() -> None:
@@ -198,11 +198,18 @@ def test_an_empty_catalogue_answers_nothing() -> None:
 
 
 def test_success_in_this_task_lifts_a_tool_and_failure_sinks_it() -> None:
-    assert names("file text")[:2] == ["writeFile", "read_file"]
+    assert names("file path text")[:2] == ["writeFile", "read_file"]
 
     boosts = compass.success_boosts([("read_file", True)] * 9 + [("writeFile", False)] * 9)
 
-    assert names("file", boosts=boosts)[:2] == ["read_file", "writeFile"]
+    assert names("file path text", boosts)[:2] == ["read_file", "writeFile"]
+
+
+def test_a_question_is_read_up_to_a_bound() -> None:
+    padding = "xyzzy " * compass.MAX_QUESTION_CHARS
+
+    assert names("weather " + padding) == ["get_weather"]
+    assert names(padding + " weather") == []
 
 
 def test_boosts_are_bounded_and_move_with_the_latest_calls() -> None:
@@ -255,6 +262,7 @@ def test_synonyms_go_both_ways_and_never_to_the_word_itself() -> None:
         assert all(word in SYNONYMS[other] for other in others)
 
 
+@pytest.mark.promise("S4-compass")
 @pytest.mark.skipif(not TOOLSETS.exists(), reason="no ../shared/toolsets here")
 def test_the_published_toolsets_reach_their_floors() -> None:
     bench = [sys.executable, "-m", "bench.compass", str(TOOLSETS), "--json"]
