@@ -6,6 +6,7 @@ command line. Nothing is imported before it is known which.
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -36,13 +37,21 @@ def _context() -> "Context":
     from osiris import config, reach  # noqa: PLC0415  only a command needs them
     from osiris.cli.context import Context  # noqa: PLC0415
     from osiris.doors import frames  # noqa: PLC0415
-    from osiris.home import resolve  # noqa: PLC0415
+    from osiris.home import Home, resolve  # noqa: PLC0415
 
     home = resolve()
 
-    def ask(op: str, args: Mapping[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
-        with reach.connect_or_start(home, "doors") as sock:
-            return frames.ask(sock, op, args, body)
+    def ask_at(
+        where: Home, op: str, args: Mapping[str, Any], body: bytes
+    ) -> tuple[dict[str, Any], bytes]:
+        with reach.connect_or_start(where, "doors") as sock:
+            return frames.ask(sock, op, args, body, token=where.token())
+
+    def demo(*, as_json: bool) -> int:
+        from osiris.cli import demo as it  # noqa: PLC0415  heavy
+        from osiris.server.sdk_client import connected  # noqa: PLC0415
+
+        return it.run(connected, ask_at, as_json=as_json)
 
     def offline(op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
         from osiris import owner  # noqa: PLC0415  heavy
@@ -57,10 +66,11 @@ def _context() -> "Context":
     return Context(
         home=home,
         settings=config.load(home),
-        ask=ask,
+        ask=partial(ask_at, home),
         ask_offline=offline,
         is_owned=home.is_owned,
         serve=serve,
+        demo=demo,
     )
 
 
