@@ -1,0 +1,47 @@
+"""Every command there is: its section in the help, its one line, and where it is.
+
+Rule 1: a command is loaded when it is used, so that `osiris --version` loads none.
+Rule 2: a command without a place is not built yet and says so, with exit code 3.
+"""
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """`place` is module:attribute; empty for a command that is not built yet."""
+
+    section: str
+    help: str
+    place: str = ""
+
+
+LOOK, TEXT, RUN, LATER = "Look", "Texts", "Run", "Not built yet"
+
+COMMANDS: dict[str, Entry] = {
+    "health": Entry(LOOK, "Is everything in order?", "osiris.cli.health:health"),
+    "tasks": Entry(LOOK, "List the tasks of this project.", "osiris.cli.tasks:tasks"),
+    "show": Entry(LOOK, "Show one task: plan, figures, manifest.", "osiris.cli.tasks:show"),
+    "events": Entry(LOOK, "List the journal of a task or stream.", "osiris.cli.tasks:events"),
+    "savings": Entry(LOOK, "Tokens kept out, overhead, net.", "osiris.cli.savings:savings"),
+    "audit": Entry(LOOK, "Prove that nothing is lost.", "osiris.cli.audit:audit"),
+    "put": Entry(TEXT, "Store what is piped in; print its stub.", "osiris.cli.payloads:put"),
+    "get": Entry(TEXT, "Print a stored text, byte for byte.", "osiris.cli.payloads:get"),
+    "grep": Entry(TEXT, "Search a stored text (RE2).", "osiris.cli.payloads:grep"),
+    "serve": Entry(RUN, "Own the home until stopped or idle.", "osiris.cli.processes:serve"),
+    "demo": Entry(RUN, "A real job in 10 seconds, offline.", "osiris.cli.processes:demo"),
+    "config": Entry(RUN, "Show settings and their origins.", "osiris.cli.settings:config"),
+    "export": Entry(LATER, "Write tasks as a bundle."),
+    "backup": Entry(LATER, "Copy the store while it is in use."),
+    "restore": Entry(LATER, "Rebuild a store from a backup."),
+    "metrics": Entry(LATER, "Print or serve the metrics."),
+    "invariants": Entry(LATER, "Check the rules of a project."),
+    "approve": Entry(LATER, "Allow what a rule forbids, for a while."),
+    "install": Entry(LATER, "Write OSIRIS into a client's settings."),
+    "uninstall": Entry(LATER, "Take it out again."),
+    "doctor": Entry(LATER, "Find what is wrong and name the fix."),
+    "hook": Entry(LATER, "Answer a host's hook."),
+    "wrap": Entry(LATER, "Stand between a client and another server."),
+    "statusline": Entry(LATER, "One line for a host's status bar."),
+    "top": Entry(LATER, "Watch tasks live."),
+    "dashboard": Entry(LATER, "Watch tasks in a browser."),
+}

@@ -1,0 +1,49 @@
+"""`osiris health`: one look at owner, store and settings."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from osiris.cli.context import Context
+from osiris.cli.exits import Exit
+from osiris.cli.layout import Screen, many, pairs
+from osiris.cli.output import Shown, answers
+
+
+@click.command()
+@answers
+def health(context: Context) -> Shown:
+    """Say whether everything is in order; exit 1 if not. Starts nothing."""
+    is_running = context.is_owned()
+    found = context.read("health", {})
+    problems = context.settings.problems
+    is_ok = bool(found.get("ok")) and not any(problem.is_error for problem in problems)
+    answer = {
+        **found,
+        "ok": is_ok,
+        "owner_running": is_running,
+        "pid": found.get("pid") if is_running else None,
+        "problems": [problem.text() for problem in problems],
+    }
+    return Shown(answer, lambda at: _text(answer, at), exit=Exit.OK if is_ok else Exit.WRONG)
+
+
+def _text(said: Mapping[str, Any], screen: Screen) -> str:
+    held = said.get("quarantined") or ()
+    rows = [
+        (
+            "owner",
+            f"process {said['pid']}" if said["owner_running"] else "none; a client starts it",
+        ),
+        ("home", said.get("home", "")),
+        ("store", said.get("store_id", "")),
+        ("started", many(said.get("starts", 0), "time")),
+        ("quarantined", ", ".join(map(str, held)) or "nothing"),
+    ]
+    if said["owner_running"]:
+        ruler = "ready" if said.get("ruler_ready") else "loading; counts are estimates until then"
+        rows[3:3] = [("ruler", ruler), ("in memory", many(said.get("tasks_resident", 0), "task"))]
+    rows += [("settings", text) for text in said["problems"]]
+    head = f"OSIRIS {said.get('version', '')}: {'all is well' if said['ok'] else 'NOT WELL'}"
+    return f"{head}\n{pairs(rows, screen)}"
