@@ -23,7 +23,6 @@ from osiris_actors.system import System
 
 log = logging.getLogger(__name__)
 
-BROKEN = Refusal("actor_died", "the call failed inside OSIRIS", "call again; see the owner's log")
 NO_RESOURCE = Refusal(
     "bad_request",
     "no such resource",
@@ -53,7 +52,7 @@ class Gateway:
             return await self._command(caller, ask, taken, turn)
         except Exception:
             log.exception("%s failed", ask.tool)
-            return self._refused(caller, BROKEN, 0)
+            return self._refused(caller, routing.BROKEN, 0)
         finally:
             turn.done()
 
@@ -163,7 +162,7 @@ class Gateway:
     def _answer(self, caller: Caller, result: object, taken: Ingested) -> Answer:
         if isinstance(result, Answer):
             return result
-        found = result if isinstance(result, Refusal) else BROKEN
+        found = result if isinstance(result, Refusal) else routing.BROKEN
         return self._refused(caller, found, taken.arguments)
 
     def _refused(self, caller: Caller, why: Refusal, arguments: int) -> Answer:

@@ -20,6 +20,9 @@ SHORTEST = 4
 NAMED = 5
 
 
+BROKEN = Refusal("actor_died", "the call failed inside OSIRIS", "call again; see the owner's log")
+
+
 def key_of(caller: Caller, ask: Ask, command: Command, content: str, now_ms: int) -> Key:
     """Return the key of a command."""
     parts = ("key", command.key) if command.key else ("call", caller.nonce, ask.request_id)
