@@ -68,22 +68,24 @@ class Client:
                 self._answer(ident, {})
             case "raw":
                 self._sock.sendall(params["text"].encode() + b"\n")
-            case method if ident is not None:
-                self._answer(ident, self._result(method, params))
+            case method:
+                if ident is not None:
+                    self._answer(ident, self._result(method, params))
 
     def _result(self, method: object, params: dict[str, Any]) -> object:
+        if method == "die":
+            die()
         if method == "die_once" or params.get("die_once"):
             return die_once()
         match method:
-            case "die":
-                die()
             case "whoami":
                 return {"pid": os.getpid()}
             case "echo":
                 return params
             case "heard":
                 return [json.loads(line) for line in HEARD.read_text().splitlines()]
-        return {}
+            case _:
+                return {}
 
     def _answer(self, ident: object, result: object) -> None:
         said = json.dumps({"jsonrpc": "2.0", "id": ident, "result": result})
@@ -108,8 +110,8 @@ def main() -> int:
         return 0
     with (Path(HOME.root) / "owners").open("a") as file:
         file.write(f"{os.getpid()}\n")
-    transport = "tcp" if os.environ.get("OSIRIS_TRANSPORT") == "tcp" else "auto"
-    endpoints = Endpoints(HOME, lock, transport)
+    is_tcp = os.environ.get("OSIRIS_TRANSPORT") == "tcp"
+    endpoints = Endpoints(HOME, lock, "tcp" if is_tcp else "auto")
     listener = endpoints.listen("mcp")
     endpoints.publish("0.0.0")
     while True:

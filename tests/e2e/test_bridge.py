@@ -1,106 +1,21 @@
-"""The bridge as clients meet it: a real process, a real socket, owners that die."""
+"""The bridge as clients meet it: a real process, a real socket, a stand-in for the owner."""
 
 import json
 import os
-import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from osiris.core.errors import CODES
 from osiris.home import Home
-from osiris.lock import OwnerLock
+from tests.e2e.bridge_client import DEADLINE_S, MIB, RUN, Start, hellos, kill_owner, starting
 
-FAKE_OWNER = Path(__file__).with_name("fake_owner.py")
-RUN = "import sys; from osiris.bridge import main; sys.exit(main(sys.argv[1:]))"
-DEADLINE_S = 20.0
-MIB = 1 << 20
-
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="the stand-in owner dies by signals")
-
-
-class Client:
-    """A client of one bridge process."""
-
-    def __init__(self, home: Path, *serve: str, **environ: str) -> None:
-        kept = {key: text for key, text in os.environ.items() if not key.startswith("OSIRIS_")}
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, *(serve or (sys.executable, str(FAKE_OWNER)))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=kept | {"OSIRIS_HOME": str(home)} | environ,
-        )
-        self._lines: queue.Queue[bytes] = queue.Queue()
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self._lines.put(line)
-        self._lines.put(b"")
-
-    def send_raw(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(data)
-        self.process.stdin.flush()
-
-    def send(self, method: str, ident: object = None, **params: Any) -> None:
-        message: dict[str, Any] = {"jsonrpc": "2.0", "method": method, "params": params}
-        if ident is not None:
-            message["id"] = ident
-        self.send_raw(json.dumps(message).encode() + b"\n")
-
-    def next_line(self) -> bytes:
-        return self._lines.get(timeout=DEADLINE_S)
-
-    def next(self) -> Any:
-        return json.loads(self.next_line())
-
-    def ask(self, method: str, ident: object, **params: Any) -> Any:
-        """Send a request and return the next line's result or error."""
-        self.send(method, ident, **params)
-        reply = self.next()
-        assert reply["id"] == ident
-        return reply.get("result", reply.get("error"))
-
-    def heard(self) -> list[Any]:
-        """Return (pid, message) of all lines that the owners of this home have read."""
-        found = self.ask("heard", "heard")
-        return [(item["pid"], json.loads(item["line"])) for item in found]
-
-    def end(self) -> int:
-        """Close the input, and return the exit status."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        return self.process.wait(DEADLINE_S)
-
-    def stderr(self) -> str:
-        assert self.process.stderr is not None
-        return self.process.stderr.read().decode()
-
-    def close(self) -> None:
-        self.process.kill()
-        self.process.wait(DEADLINE_S)
-        self._reader.join(DEADLINE_S)
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert stream is not None
-            try:
-                stream.close()
-            except BrokenPipeError:
-                continue
-
-
-Start = Callable[..., Client]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners die by signals")
 
 
 @pytest.fixture
@@ -110,40 +25,8 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def start(home: Path) -> Iterator[Start]:
-    clients: list[Client] = []
-    pipes: list[int] = []
-
-    def begin(*serve: str, at: Path = home, **environ: str) -> Client:
-        if not at.exists():
-            at.mkdir()
-            os.mkfifo(at / "alive")
-            pipes.append(os.open(at / "alive", os.O_RDWR))
-        clients.append(Client(at, *serve, **environ))
-        return clients[-1]
-
-    yield begin
-    for client in clients:
-        client.close()
-    for pipe in pipes:
-        os.close(pipe)
-
-
-def kill_owner(home: Path, pid: int) -> None:
-    """Kill an owner and wait until the kernel has taken its lock away."""
-    os.kill(pid, signal.SIGKILL)
-    lock = OwnerLock(Home(str(home)).lock_path)
-    deadline = time.monotonic() + DEADLINE_S
-    while not lock.acquire():
-        assert time.monotonic() < deadline
-    lock.release()
-
-
-def hellos(heard: list[Any]) -> list[Any]:
-    return [message["hello"] for _, message in heard if "osiris" in message]
-
-
-def methods(heard: list[Any], pid: int) -> list[str]:
-    return [message["method"] for by, message in heard if by == pid and "method" in message]
+    with starting(home) as begin:
+        yield begin
 
 
 # forwarding
@@ -188,9 +71,7 @@ def test_replies_keep_their_order_of_arrival_not_of_asking(start: Start) -> None
 def test_a_client_that_reads_late_stops_nobody(start: Start) -> None:
     client = start()
     line = json.dumps({"jsonrpc": "2.0", "id": 0, "method": "echo", "params": {"a": "x" * 8000}})
-    writer = threading.Thread(
-        target=lambda: [client.send_raw(f"{line}\n".encode()) for _ in range(500)]
-    )
+    writer = threading.Thread(target=client.send_raw, args=(f"{line}\n".encode() * 500,))
 
     writer.start()
     sizes = {len(client.next_line()) for _ in range(500)}
@@ -228,143 +109,6 @@ def test_memory_stays_bounded_while_a_hundred_mebibytes_are_dropped(start: Start
     status = Path(f"/proc/{client.process.pid}/status").read_text()
     peak_kib = int(status.split("VmHWM:")[1].split()[0])
     assert peak_kib < 48 * 1024
-
-
-# owners that die
-
-
-def test_a_request_in_flight_is_said_again_once_to_the_next_owner(start: Start) -> None:
-    client = start()
-    first = client.ask("whoami", 1)["pid"]
-
-    second = client.ask("die_once", 2)["pid"]
-
-    heard = client.heard()
-    assert second != first
-    assert methods(heard, second)[:1] == ["die_once"]
-    assert len({hello["nonce"] for hello in hellos(heard)}) == 1
-
-
-def test_the_session_is_said_again_and_its_answers_are_swallowed(start: Start) -> None:
-    client = start()
-    client.ask("initialize", 0)
-    client.send("notifications/initialized")
-    client.ask("resources/subscribe", 1, uri="osiris://kept")
-    client.ask("resources/subscribe", 2, uri="osiris://left")
-    client.ask("resources/unsubscribe", 3, uri="osiris://left")
-
-    pid = client.ask("die_once", 4)["pid"]
-
-    heard = client.heard()
-    said = ["initialize", "notifications/initialized", "resources/subscribe", "die_once", "heard"]
-    assert methods(heard, pid) == said
-    assert [m["params"] for by, m in heard if by == pid and m.get("id") == 1] == [
-        {"uri": "osiris://kept"}
-    ]
-
-
-def test_a_session_without_initialize_has_nothing_but_its_requests_said_again(
-    start: Start,
-) -> None:
-    client = start()
-    client.ask("server/discover", 1)
-    client.ask("tools/list", 2)
-
-    pid = client.ask("die_once", 3)["pid"]
-
-    assert methods(client.heard(), pid) == ["die_once", "heard"]
-
-
-def test_an_initialize_in_flight_is_said_again_and_answered(start: Start) -> None:
-    client = start()
-
-    second = client.ask("initialize", 1, die_once=True)["pid"]
-
-    assert methods(client.heard(), second) == ["initialize", "heard"]
-
-
-def test_requests_in_flight_at_two_deaths_are_answered_owner_died(start: Start) -> None:
-    client = start()
-    client.send("hold", "other")
-    client.send("die", 1)
-
-    refused = {reply["id"]: reply["error"] for reply in (client.next(), client.next())}
-
-    assert set(refused) == {"other", 1}
-    for error in refused.values():
-        assert error["code"] == -32000
-        assert error["message"].startswith("error owner_died: ")
-        assert " | fix: " in error["message"]
-
-
-def test_after_owner_died_the_next_call_works(start: Start) -> None:
-    client = start()
-    client.ask("die", 1)
-
-    assert client.ask("echo", 2, a=1) == {"a": 1}
-
-
-def test_a_cancelled_request_is_not_said_again(start: Start) -> None:
-    client = start()
-    client.send("hold", 1)
-    client.send("notifications/cancelled", requestId=1)
-
-    pid = client.ask("die_once", 2)["pid"]
-
-    assert methods(client.heard(), pid) == ["die_once", "heard"]
-
-
-def test_a_subscription_stream_outlives_more_than_one_death(start: Start) -> None:
-    client = start()
-    client.send("subscriptions/listen", "s")
-    owners = [client.ask("whoami", 1)["pid"]]
-
-    for ident in (2, 3):
-        os.kill(owners[-1], signal.SIGKILL)
-        owners.append(client.ask("whoami", ident)["pid"])
-
-    heard = client.heard()
-    assert [methods(heard, pid)[0] for pid in owners] == ["subscriptions/listen"] * 3
-
-
-def test_owners_that_die_without_a_word_are_not_tried_for_ever(start: Start, home: Path) -> None:
-    script = (
-        "import os, sys; sys.argv[0] = 'x'; sys.path.insert(0, os.path.dirname(sys.argv[1]))\n"
-        "import fake_owner; fake_owner.Client.serve = lambda self: os._exit(1); fake_owner.main()"
-    )
-    client = start(sys.executable, "-c", script, str(FAKE_OWNER))
-
-    messages = [client.ask("echo", ident)["message"] for ident in (1, 2)]
-    assert client.end() == 0
-
-    assert all(message.startswith("error owner_died: ") for message in messages)
-    assert len((home / "owners").read_text().split()) <= 8
-
-
-def test_a_second_initialize_begins_a_new_session_with_a_new_nonce(start: Start) -> None:
-    client = start()
-    client.ask("initialize", 1)
-    client.ask("initialize", 1)
-
-    heard = client.heard()
-
-    assert len({hello["nonce"] for hello in hellos(heard)}) == 2
-    assert [m.get("method") for _, m in heard] == [None, "initialize", None, "initialize", "heard"]
-
-
-def test_what_the_old_session_still_waits_for_is_answered_before_the_new_one(
-    start: Start,
-) -> None:
-    client = start()
-    client.ask("initialize", 1)
-    client.send("hold", 2)
-    client.send("initialize", 1)
-
-    late, fresh = client.next(), client.next()
-
-    assert late["id"] == 2
-    assert late["error"]["message"].startswith("error timeout: ")
-    assert fresh == {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 # no owner
@@ -493,16 +237,16 @@ def test_a_signal_ends_it_cleanly(start: Start, number: signal.Signals) -> None:
 
 def test_a_reader_that_is_gone_ends_it_cleanly(start: Start, home: Path) -> None:
     start().ask("whoami", 1)
-    ours, theirs = socket.socketpair()
+    reading, writing = os.pipe()
     bridge = subprocess.Popen(
         [sys.executable, "-c", RUN, "unused"],
         stdin=subprocess.PIPE,
-        stdout=theirs,
+        stdout=writing,
         stderr=subprocess.PIPE,
         env=os.environ | {"OSIRIS_HOME": str(home)},
     )
-    theirs.close()
-    ours.close()
+    os.close(writing)
+    os.close(reading)
 
     with bridge:
         assert bridge.stdin is not None
