@@ -5,7 +5,9 @@ import pytest
 from osiris_actors.store.contract import (
     Append,
     Committed,
+    Damage,
     Full,
+    StoreDamaged,
     StoreUnavailable,
     Unit,
 )
@@ -59,6 +61,15 @@ def test_a_fault_may_answer_the_batch_instead_of_storing_it() -> None:
 
     assert backend.commit_batch((UNIT, UNIT)) == (Full("no room"), Full("no room"))
     assert backend.head("task/a").version == 0
+
+
+def test_tables_that_cannot_be_walked_are_damage_too() -> None:
+    def fault(_point: str) -> None:
+        raise StoreDamaged("data.mdb", "a page is not what it should be")
+
+    verified = MemoryBackend(fault=fault).verify(deep=True)
+
+    assert verified.damage == (Damage("data.mdb", "a page is not what it should be"),)
 
 
 def test_a_read_may_fail() -> None:

@@ -2,29 +2,36 @@
 
 import pytest
 
-from osiris_actors.store.contract import SNAPSHOT_EVENTS, Append, Unit
+from osiris_actors.store.backend import RecordBackend
+from osiris_actors.store.contract import SNAPSHOT_EVENTS, Append, Committed, Unit
 from osiris_actors.store.reads import View
 from osiris_actors.store.records import Table
-from osiris_actors.writer import Writer
 from tests.actors.store_cases import Case
 
 
-async def _grow(store: Writer, events: int) -> None:
-    """Write as an actor does: one event at a time, a snapshot when the head says so."""
-    for number in range(events):
-        head = await store.head("task/a")
-        due = head.events_since_snapshot + 1 >= SNAPSHOT_EVENTS
-        snapshot = b"state %d" % (number + 1) if due else None
-        await store.commit(Unit((Append("task/a", number, (b"event %d" % number,), snapshot),)))
+def _grow(backend: RecordBackend, events: int) -> None:
+    """Write as an actor does: one event a unit, a snapshot when it is due."""
+    for number in range(0, events, 100):
+        units = tuple(_unit(version) for version in range(number, min(events, number + 100)))
+        outcomes = backend.commit_batch(units)
+        assert all(isinstance(outcome, Committed) for outcome in outcomes)
 
 
-async def test_loading_reads_no_more_whatever_the_history(
-    store: Writer, reading: list[tuple[str, int]]
+def _unit(version: int) -> Unit:
+    return Unit((Append("task/a", version, (b"event %d" % version,), _snapshot(version + 1)),))
+
+
+def _snapshot(version: int) -> bytes | None:
+    return None if version % SNAPSHOT_EVENTS else b"state %d" % version
+
+
+def test_loading_reads_no_more_whatever_the_history(
+    case: Case, reading: list[tuple[str, int]]
 ) -> None:
-    await _grow(store, 1_000)
+    _grow(case.backend, 1_000)
     reading.clear()
 
-    read = await store.read("task/a")
+    read = case.backend.read("task/a")
 
     assert read.snapshot == (960, b"state 960")
     assert [version for version, _ in read.events] == list(range(961, 1_001))
@@ -36,13 +43,13 @@ async def test_loading_reads_no_more_whatever_the_history(
     assert sum(size for _, size in reading) < 40 * 70 + 300
 
 
-async def test_catching_up_reads_the_newer_events_and_one_to_chain_them_to(
-    store: Writer, reading: list[tuple[str, int]]
+def test_catching_up_reads_the_newer_events_and_one_to_chain_them_to(
+    case: Case, reading: list[tuple[str, int]]
 ) -> None:
-    await _grow(store, 1_000)
+    _grow(case.backend, 1_000)
     reading.clear()
 
-    read = await store.read("task/a", after=998)
+    read = case.backend.read("task/a", after=998)
 
     assert (read.snapshot, read.events) == (None, ((999, b"event 998"), (1_000, b"event 999")))
     assert [table for table, _ in reading] == ["heads", "events", "events", "events"]
@@ -65,10 +72,10 @@ def reading(case: Case, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]
     return seen
 
 
-async def test_the_whole_history_comes_in_pages_with_its_chain_checked(store: Writer) -> None:
-    await _grow(store, 200)
+def test_the_whole_history_comes_in_pages_with_its_chain_checked(case: Case) -> None:
+    _grow(case.backend, 200)
 
-    pages = [await store.history("task/a", after, 64) for after in (0, 64, 128, 192, 200)]
+    pages = [case.backend.history("task/a", after, 64) for after in (0, 64, 128, 192, 200)]
 
     assert [len(page) for page in pages] == [64, 64, 64, 8, 0]
     assert pages[3][-1] == (200, b"event 199")

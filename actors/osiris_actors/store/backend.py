@@ -7,7 +7,18 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 
 from osiris_actors.store import reads, records
-from osiris_actors.store.contract import Duplicate, Event, Head, Outcome, Put, Read, Unit, Verified
+from osiris_actors.store.contract import (
+    Damage,
+    Duplicate,
+    Event,
+    Head,
+    Outcome,
+    Put,
+    Read,
+    StoreDamaged,
+    Unit,
+    Verified,
+)
 from osiris_actors.store.reads import View, bodies
 from osiris_actors.store.verify import verify
 
@@ -76,5 +87,8 @@ class RecordBackend(ABC):
             return reads.blob(bodies(view), records.blob_key(sha256))
 
     def verify(self, *, deep: bool) -> Verified:
-        with self.view() as view:
-            return verify(view, deep=deep)
+        try:
+            with self.view() as view:
+                return verify(view, deep=deep)
+        except StoreDamaged as damage:  # the tables themselves cannot be walked
+            return Verified(0, 0, 0, 0, (Damage(damage.record, damage.why),))

@@ -1,7 +1,7 @@
 """What can be known about the data file before the engine maps it.
 
-Rule 1: a `marker` file beside the data says that a store must exist. With it, an absent or empty
-        data file is damage, never a fresh store.
+Rule 1: a `marker` file beside the data says that a store must exist. With it, a data file that is
+        absent, or empty in bytes or in tables, is damage, never a fresh store.
 Rule 2: a data file that is shorter than its newest meta page says may have been cut, and reading
         it through the map may kill the process. It may be sound too: pages that were taken and
         given back at its end were never written. Only a walk of all pages can tell.
@@ -27,9 +27,14 @@ def is_short(directory: Path) -> bool:
     """Say whether the data file needs the walk of rule 2. Raises StoreDamaged by rule 1."""
     data = directory / DATA
     size = data.stat().st_size if data.exists() else 0
-    if size == 0 and (directory / MARKER).exists():
+    if size == 0 and is_marked(directory):
         raise StoreDamaged(DATA, "is empty or gone, and the marker says there was a store")
     return size > 0 and size < _needed_bytes(data)
+
+
+def is_marked(directory: Path) -> bool:
+    """Say whether a store must be here."""
+    return (directory / MARKER).exists()
 
 
 def _needed_bytes(data: Path) -> int:
@@ -58,7 +63,7 @@ def confirm(directory: Path, store_id: str, *, write: bool) -> None:
     Raises StoreDamaged when it names another store.
     """
     marker = directory / MARKER
-    if not marker.exists():
+    if not is_marked(directory):
         if write:
             _mark(directory, store_id)
         return

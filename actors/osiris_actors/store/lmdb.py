@@ -87,7 +87,7 @@ class LmdbBackend(RecordBackend):
         writable = self._refusal is None
         try:
             self._env.reader_check()
-            if writable and not self._env.dbs():
+            if writable and not self._env.dbs() and not datafile.is_marked(directory):
                 _create(self._env, new_id())
             with _LmdbView(self._env, _tables(self._env, ("meta",))) as view:
                 self.store_id = identity.known(bodies(view))
@@ -119,9 +119,9 @@ class LmdbBackend(RecordBackend):
         if self._refusal is not None:
             return (self._refusal,) * len(units)
         self._batches += 1
-        if self._batches % READER_CHECK_BATCHES == 0:
-            self._env.reader_check()
         try:
+            if self._batches % READER_CHECK_BATCHES == 0:
+                self._env.reader_check()
             return self._commit(units)
         except lmdb.Error as error:
             if len(units) > 1:
