@@ -90,7 +90,7 @@ def test_a_signal_ends_the_session_without_a_traceback(number: int) -> None:
         wait_until_hanging(process)
         process.send_signal(number)
         reply = heard(process)
-        code = process.wait(timeout=5)
+        code = process.wait(timeout=20)
         assert process.stderr is not None
         err = process.stderr.read()
 
@@ -105,7 +105,7 @@ def test_a_closed_stdout_ends_the_process_though_stdin_stays_open() -> None:
         assert process.stdout is not None
         process.stdout.close()
         say(process, request(1, "ping") + b"\n")
-        code = process.wait(timeout=5)
+        code = process.wait(timeout=20)
         assert process.stderr is not None
         err = process.stderr.read()
 
@@ -118,7 +118,7 @@ def test_a_child_that_reads_stdin_takes_nothing_from_the_client() -> None:
         assert heard(process)["id"] == 0
         say(process, request(3, "ping") + b"\n")
         ids = {heard(process)["id"] for _ in range(2)}
-        _, err = process.communicate(timeout=5)
+        _, err = process.communicate(timeout=20)
 
     assert ids == {1, 3}
     assert b"child reads b''" in err
@@ -135,7 +135,7 @@ def test_a_terminal_is_left_as_it_was() -> None:
                 held += terminal.read(65_536)
             assert not os.get_blocking(secondary)
             process.send_signal(signal.SIGINT)
-            code = process.wait(timeout=5)
+            code = process.wait(timeout=20)
 
         assert json.loads(held)["id"] == 0
         assert code == 0

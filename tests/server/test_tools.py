@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from bench.footprint import BUDGETS, measure_listing
+from bench.footprint import BUDGETS, broken, measure_listing
 from osiris.core.commands import arguments_of
 from osiris.server.tools import OPERATIONS, Flavour, instructions, operation, schemas_json, specs
 from tests.server.fake_service import FakeService
@@ -46,6 +46,16 @@ def test_listings_and_instructions_stay_inside_their_budgets() -> None:
 
     assert {name: n for name, n in measured.items() if n > BUDGETS[name]} == {}
     assert measured.keys() == BUDGETS.keys()
+
+
+def test_each_broken_budget_is_named() -> None:
+    listing = {**BUDGETS, "dispatch_tokens": 61}
+
+    assert broken(listing, 121, {"plan": 40, "resume": 601}) == [
+        "dispatch_tokens: 61, the budget is 60",
+        "reply of resume: 601, the budget is 600",
+        "manifest_tokens: 121, the budget is 120",
+    ]
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
