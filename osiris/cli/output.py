@@ -118,7 +118,9 @@ def _write_text(stream: TextIO, text: str) -> None:
 def _write(stream: TextIO, data: bytes) -> None:
     try:
         stream.flush()
-        stream.buffer.write(data)
+        left = memoryview(data)
+        while left:  # PYTHONUNBUFFERED makes it a raw file, which may take a part
+            left = left[stream.buffer.write(left) :]
         stream.buffer.flush()
     except OSError as error:
         # what is still buffered must not fail once more when the interpreter ends
