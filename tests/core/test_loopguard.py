@@ -10,6 +10,7 @@ from osiris.core.loop_rules import Level
 from osiris.core.loop_window import Evidence, Window, push, renewed
 from osiris.core.loopguard import Verdict, judge
 
+NOW_MS = 1_800_000_000_000
 BUILD_ERROR = "error TS2304: Cannot find name Foo"
 
 
@@ -25,7 +26,7 @@ def call(  # noqa: PLR0913 - a test names only what matters to it
     denied: bool = False,
 ) -> Call:
     return Call(
-        tool, args, text, ok, round(at_s * 1000), batch=batch, state=state, denied=denied
+        tool, args, text, ok, NOW_MS + round(at_s * 1000), batch=batch, state=state, denied=denied
     )  # fmt: skip
 
 
@@ -149,6 +150,20 @@ def test_an_error_that_quotes_its_argument_is_still_the_same_error() -> None:
     assert found[-1] == "warn"
 
 
+def test_a_success_of_the_tool_ends_the_wandering_and_of_a_shell_only_of_its_like() -> None:
+    def refused(n: int) -> list[Call]:
+        return [
+            call("list_dir", {"path": f"/srv/{n}"}, "EACCES: permission denied", ok=False),
+            bash(f"./run-{n}", "error: permission denied", ok=False),
+        ]
+
+    listed = call("list_dir", {"path": "/srv/mine"}, "a\nb")
+    looked = bash("ls /srv", "x")
+    found = levels([*refused(1), *refused(2), *refused(3), listed, looked, *refused(4)])
+
+    assert found[-2:] == ["none", "warn"]
+
+
 def test_looking_in_a_few_likely_places_is_a_search() -> None:
     places = [
         call("read_file", {"path": f"conf/{n}.toml"}, "File does not exist.", ok=False)
@@ -245,6 +260,12 @@ def test_a_sleep_between_polls_makes_no_cycle() -> None:
     assert {"warn", "block", "stop"}.isdisjoint(levels(spaced(steps, 30)))
 
 
+def test_ten_seconds_between_polls_are_patience_enough() -> None:
+    polls = [call("job_status", {"job": 1}, "running", at_s=10 * n) for n in range(10)]
+
+    assert levels(polls) == ["none"] * 9 + ["warn"]
+
+
 def test_an_absolute_ceiling_holds_whatever_the_output() -> None:
     found = levels(
         call("read_output", {"session": "dbg"}, f"noise {n}", at_s=n) for n in range(101)
@@ -268,6 +289,23 @@ def test_a_second_pass_over_read_pages_is_seen_by_coverage_alone() -> None:
 
     assert first(found, "warn") == 15
     assert set(found[:14]) == {"none"}
+
+
+def test_pages_that_overlap_by_a_third_are_one_pass() -> None:
+    pages = [read("a.py", f"part {n}", offset=40 * n + 1, limit=60) for n in range(20)]
+
+    assert set(levels(pages)) == {"none"}
+
+
+def test_the_passes_of_several_files_are_told_apart() -> None:
+    def pages(start: int) -> list[Call]:
+        return [
+            read(f"{name}.rs", f"{name} from {at}", offset=at, limit=40)
+            for at in range(start, 200, 40)
+            for name in "abc"
+        ]
+
+    assert first(levels([*pages(1), *pages(21)]), "warn") == 15 + 7
 
 
 def test_a_write_between_two_passes_makes_the_second_one_fair() -> None:
@@ -308,7 +346,7 @@ def test_retries_of_a_passing_error_are_judged_by_their_patience(
 def test_ignoring_the_wait_a_service_asked_for_blocks_early() -> None:
     limited = "429 Too Many Requests. Retry-After: 60"
     hasty = [call("fetch", {"url": n}, limited, ok=False, at_s=5 * n) for n in range(3)]
-    obedient = [call("fetch", {"url": n}, limited, ok=False, at_s=61 * n) for n in range(4)]
+    obedient = [call("fetch", {"url": n}, limited, ok=False, at_s=60 * n) for n in range(4)]
 
     assert levels(hasty) == ["none", "warn", "block"]
     assert set(levels(obedient)) == {"none"}
@@ -328,6 +366,16 @@ def test_denials_are_no_history_of_the_call() -> None:
     built = bash("make", "ok")
 
     assert levels([denied, built])[-1] == "none"
+
+
+def test_a_run_that_tries_one_denied_thing_after_another_is_blocked_too() -> None:
+    denied = [
+        call("bash", {"command": f"rm {n}"}, "denied by policy", ok=False, denied=True, at_s=n)
+        for n in range(10)
+    ]
+    found = levels(denied)
+
+    assert (first(found, "block"), first(found, "stop")) == (4, 10)
 
 
 def test_a_negative_answer_is_no_failure() -> None:
@@ -450,9 +498,11 @@ def test_pressing_a_key_often_is_by_design() -> None:
 def test_calls_whose_results_nobody_reported_are_judged_late() -> None:
     unknown = [call("lookup", {"id": 1}, None) for _ in range(10)]
     failing = [call("deploy", {"to": n}, None, ok=False) for n in range(6)]
+    reading = [call("lookup", {"id": n}, None) for n in range(30)]
 
     assert (first(levels(unknown), "suggest"), first(levels(unknown), "warn")) == (5, 10)
     assert set(levels(failing)) == {"none"}
+    assert set(levels(reading)) == {"none"}
 
 
 def test_a_sibling_that_was_skipped_is_no_failure() -> None:

@@ -98,10 +98,21 @@ def test_a_twice_denied_call_is_denied_before_it_is_asked_for_a_while() -> None:
     assert foresee(window, MAKE_KEY, 11 * MINUTE_MS) == NONE
 
 
-def test_asking_beforehand_never_foresees_more_than_judging_has_said() -> None:
+@pytest.mark.parametrize(
+    "calls",
+    [
+        [Call("read_output", {}, f"noise {n}", ok=True, at_ms=1000 * n) for n in range(110)],
+        [Call("search", {"q": n}, "nothing", ok=True, at_ms=1000 * n) for n in range(70)],
+        [Call("job_status", {}, "running", ok=True, at_ms=1000 * n) for n in range(60)],
+        [failed(1000 * n) for n in range(8)],
+    ],
+    ids=["noise", "nothing found", "polls", "failures"],
+)
+def test_asking_beforehand_foresees_what_judging_has_said(calls: list[Call]) -> None:
     window = Window()
-    for n in range(120):
-        seen = see(Call("read_output", {}, f"noise {n % 70}", ok=True, at_ms=n * 1000))
+    for call in calls:
+        seen = see(call)
         said = judge(window, seen)
         window = push(window, seen)
-        assert foresee(window, seen.call, n * 1000) == said
+        if said.level != "none":
+            assert foresee(window, seen.call, seen.at_ms) == said

@@ -92,6 +92,17 @@ def test_a_shell_command_is_known_without_its_label_and_timeout() -> None:
     assert call_key("Task", {"description": "a"}) != call_key("Task", {"description": "b"})
 
 
+def test_a_plan_is_known_by_the_states_of_its_steps() -> None:
+    def plan(*states: str) -> dict[str, Any]:
+        return {"todos": [{"text": f"{n}", "status": state} for n, state in enumerate(states)]}
+
+    reworded = {"todos": [{"text": "other words", "status": "done"}]}
+
+    assert call_key("TodoWrite", plan("done")) == call_key("TodoWrite", reworded)
+    assert call_key("TodoWrite", plan("done")) != call_key("TodoWrite", plan("open"))
+    assert call_key("TodoWrite", plan("done")) != call_key("TodoWrite", plan("done", "open"))
+
+
 def test_halves_of_one_character_are_that_character_and_a_lone_half_is_no_error() -> None:
     assert call_key("t", {"a": "\ud83c\udf78"}) == call_key("t", {"a": "🍸"})
     assert call_key("t\ud800", {"a": "\ud800"}) != call_key("t\ud800", {"a": "\udc00"})
