@@ -9,6 +9,7 @@ import argparse
 import json
 import sys
 
+from bench import replies
 from osiris.server.tools import Flavour, instructions, schemas_json
 from osiris_actors.tokenizer import Tokenizer
 
@@ -27,6 +28,7 @@ REPLY_BUDGETS = {
     "observe": 40,
     "checkpoint": 60,
     "handoff": 160,
+    "verdict": 90,
 }
 
 
@@ -48,9 +50,11 @@ def measure_listing() -> dict[str, int]:
     }
 
 
-def measure_replies() -> tuple[int | None, dict[str, int]]:
-    """Return the manifest's tokens and the largest reply of each tool, from a running core."""
-    return None, {}
+def measure_replies() -> tuple[int, dict[str, int]]:
+    """Return the manifest's tokens and the largest reply of each tool, from a grown task."""
+    tokenizer = Tokenizer()
+    tokenizer.load()
+    return replies.measure(lambda text: tokenizer.count(text).n)
 
 
 def broken(listing: dict[str, int], manifest: int | None, replies: dict[str, int]) -> list[str]:
@@ -67,14 +71,14 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON alone on stdout")
     as_json = parser.parse_args().json
     listing = measure_listing()
-    manifest, replies = measure_replies()
-    result = {**listing, "manifest_tokens": manifest, "replies": replies}
+    manifest, largest = measure_replies()
+    result = {**listing, "manifest_tokens": manifest, "replies": largest}
     if as_json:
         print(json.dumps(result))
     else:
         for name, value in result.items():
             print(f"{name:30} {value}")
-    problems = broken(listing, manifest, replies)
+    problems = broken(listing, manifest, largest)
     for problem in problems:
         print(f"over budget: {problem}", file=sys.stderr)
     return 1 if problems else 0

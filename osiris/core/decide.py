@@ -6,7 +6,7 @@ Rule 2: a command for a task that was never started is refused here, not by its 
 
 from typing import assert_never
 
-from osiris.core import observing, planning, prechecking, reporting, resuming
+from osiris.core import handing, observing, planning, prechecking, reporting, resuming
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck, Recall
 from osiris.core.decision import Decision, Facts, refuse
 from osiris.core.memory import ScopeState
@@ -27,7 +27,7 @@ def decide(state: TaskState, command: Command, facts: Facts) -> Decision:
         case Checkpoint():
             return _checkpoint(state, command, facts)
         case Handoff():
-            return refuse("not_yet", "handoff comes later", "keep the work in this task")
+            return handing.hand(state, command, facts)
         case Recall():
             return refuse("bad_request", "recall is a query, not a command", "call osiris_recall")
         case _:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from osiris.core import events as ev
 from osiris.core.errors import Refusal
+from osiris.core.handoff import LEASE_S, Contract
 from osiris.core.index import CallEntry, RefEntry
 from osiris.core.memory import Entry
 from osiris.core.replies import Reply
@@ -37,12 +38,30 @@ class Payload(Struct, frozen=True):
     text: str = ""
 
 
+class Child(Struct, frozen=True):
+    """The task of a contract as its own stream says."""
+
+    holder: str
+    version: int
+    spent: dict[str, int]
+
+
+class Checked(Struct, frozen=True):
+    """One acceptance check as OSIRIS ran it."""
+
+    check: str
+    ok: bool
+    why: str = ""
+
+
 class Facts(Struct, frozen=True):
     """`seal` is the ordinal of the presented seal, None when unknown to this task.
 
+    `acting` is the task that the caller acts for; `contract` and `child` are what a handoff names.
     `pins` maps pinned ids that the command names to the hash of the text known under them;
     `ref` is what is known of the ref that the command names; `seen` is the same call as another
-    agent of this project made it within 24 hours; `ceilings` are the day's, by unit.
+    agent of this project made it within 24 hours; `ceilings` are the day's by unit, `day_held`
+    what is reserved under them.
     """
 
     now_ms: int
@@ -59,6 +78,16 @@ class Facts(Struct, frozen=True):
     seen: CallEntry | None = None
     memory: tuple[Entry, ...] = ()
     ceilings: Mapping[str, int] = {}
+    day_held: Mapping[str, int] = {}
+    key: str = ""
+    lease_s: int = LEASE_S
+    acting: str = ""
+    contract: Contract | None = None
+    child: Child | None = None
+    inputs: tuple[RefEntry, ...] = ()
+    missing_input: str = ""
+    schema_errors: tuple[str, ...] = ()
+    checks: tuple[Checked, ...] = ()
 
 
 class Reservation(Struct, frozen=True):
@@ -69,13 +98,27 @@ class Reservation(Struct, frozen=True):
     ceiling: int
 
 
+class Opening(Struct, frozen=True):
+    """A new task and its first events, committed in the same unit."""
+
+    task: str
+    events: tuple[ev.Event, ...]
+
+
 class Decision(Struct, frozen=True):
-    """`delivered` are tokens of the reply that the model wanted as they are: no overhead."""
+    """`delivered` are tokens of the reply that the model wanted as they are: no overhead.
+
+    `bumps` raise fences: (contract, new value); `holds` are streams that must stand where they
+    were seen: (stream, version).
+    """
 
     events: tuple[ev.Event, ...]
     reply: Reply | Refusal
     reservations: tuple[Reservation, ...] = ()
     delivered: int = 0
+    opens: Opening | None = None
+    bumps: tuple[tuple[str, int], ...] = ()
+    holds: tuple[tuple[str, int], ...] = ()
 
 
 def refuse(code: str, what: str, fix: str) -> Decision:

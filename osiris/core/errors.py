@@ -48,6 +48,13 @@ CODES: dict[str, str] = {
     "actor_died": "the actor failed on this command and was reloaded",
     "owner_died": "the owner died twice during this call",
     "no_owner": "no owner could be reached or started",
+    "unknown_contract": "no such contract",
+    "contract_state": "the contract's state does not allow this move",
+    "contract_depth": "contracts are nested three deep at most",
+    "contract_cycle": "the same goal is already with the same agent further up",
+    "not_holder": "this move is for the other side of the contract",
+    "checks_failed": "an acceptance check did not pass",
+    "schema_mismatch": "the result does not fit the contract's schema",
     "contract_closed": "another holder has this work now",
     "budget_exceeded": "the reservation would go over a ceiling",
 }

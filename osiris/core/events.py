@@ -121,10 +121,75 @@ class TaskClosed(Struct, frozen=True, array_like=True):
     outcome: str = "done"
 
 
+class HandoffOffered(Struct, frozen=True, array_like=True):
+    """A contract as offered; `inputs` are refs the child may read, `day` see Contract."""
+
+    contract: str
+    to: str
+    goal: str
+    inputs: tuple[str, ...] = ()
+    budget: dict[str, int] = {}
+    checks: tuple[str, ...] = ()
+    schema: str = ""
+    depth: int = 1
+    lease_s: int = 0
+    day: str = ""
+
+
+class HandoffAccepted(Struct, frozen=True, array_like=True):
+    """`by` holds the contract; its work is the task `child`."""
+
+    contract: str
+    attempt: int
+    child: str
+    lease_s: int = 0
+
+
+class HandoffMoved(Struct, frozen=True, array_like=True):
+    """A contract came to `status`; `attempt` is its fence now, `spent` what the child used."""
+
+    contract: str
+    status: str
+    attempt: int
+    why: str = ""
+    ref: str = ""
+    spent: dict[str, int] = {}
+
+
+class LateResult(Struct, frozen=True, array_like=True):
+    """A result that came after the end: kept, not applied."""
+
+    contract: str
+    ref: str
+
+
+class LeaseRearmed(Struct, frozen=True, array_like=True):
+    """A restart gave the lease one fresh period; the child stood at `child_version`."""
+
+    contract: str
+    child: str
+    lease_s: int
+    child_version: int
+
+
+class ChildOpened(Struct, frozen=True, array_like=True):
+    """A task that works under contracts: (contract, fence, goal hash, to), the nearest last.
+
+    `refs` are (sha256, size, tokens, tool) of exactly what it may read.
+    """
+
+    contract: str
+    issuer: str
+    ancestors: tuple[tuple[str, int, str, str], ...]
+    refs: tuple[tuple[str, int, int, str], ...] = ()
+    budget: dict[str, int] = {}
+
+
 Event = (
     TaskStarted | Bound | PlanSet | StepMarked | BudgetSet | ConstraintAdded | DecisionPinned
     | Noted | ActionObserved | RefStored | KeptOut | Charged | SnapshotTaken | TaskResumed
-    | TaskClosed
+    | TaskClosed | HandoffOffered | HandoffAccepted | HandoffMoved | LateResult | LeaseRearmed
+    | ChildOpened
 )  # fmt: skip
 
 

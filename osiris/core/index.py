@@ -11,17 +11,25 @@
 | seal/TASK/SEAL                        | ordinal     | is a presented seal an ancestor       |
 | snap/TASK/ID                          | seal        | a snapshot taken by name              |
 | kept/STREAM/SHA256/AGENT/SESSION      | tokens      | was this drop already booked          |
+| contract/ID                           | Contract    | what was offered, and by which task   |
+| contract.child/ID                     | task, agent | who holds it, and its task            |
+| contract.state/ID                     | Moved       | where it stands                       |
+| contract.late/ID                      | sha256      | a result that came after the end      |
+| inbox/AGENT/ID                        | task id     | what was offered to whom              |
+| due/ID                                | Due         | which leases run                      |
 """
 
 import msgspec
 from msgspec import Struct
 
-from osiris.core import canon, plain, prefix
+from osiris.core import canon, contracts, plain, prefix
 from osiris.core import events as ev
+from osiris.core.handoff import HELD, Contract
 from osiris.core.memory import Entry
 from osiris.core.task_state import TaskState
 
-Puts = tuple[tuple[str, bytes], ...]
+Put = tuple[str, bytes | None]
+Puts = tuple[Put, ...]
 
 
 class TaskEntry(Struct, frozen=True, array_like=True):
@@ -53,10 +61,31 @@ class CallEntry(Struct, frozen=True, array_like=True):
     tool: str
 
 
+class Moved(Struct, frozen=True, array_like=True):
+    status: str
+    attempt: int
+    why: str = ""
+    ref: str = ""
+
+
+class Due(Struct, frozen=True, array_like=True):
+    """A lease: `rearmed_at` is the child's version when a restart renewed it, -1 before."""
+
+    contract: str
+    issuer: str
+    child: str
+    lease_s: int
+    rearmed_at: int = -1
+
+
 _encoder = msgspec.msgpack.Encoder()
 task_entry = msgspec.msgpack.Decoder(TaskEntry).decode
 ref_entry = msgspec.msgpack.Decoder(RefEntry).decode
 call_entry = msgspec.msgpack.Decoder(CallEntry).decode
+contract_entry = msgspec.msgpack.Decoder(Contract).decode
+child_entry = msgspec.msgpack.Decoder(tuple[str, str]).decode
+moved_entry = msgspec.msgpack.Decoder(Moved).decode
+due_entry = msgspec.msgpack.Decoder(Due).decode
 memory_entry = msgspec.msgpack.Decoder(Entry).decode
 
 
@@ -101,8 +130,50 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
         case ev.KeptOut() as kept if kept.session:
             key = kept_key(stream, kept.ref, at.by, kept.session)
             return ((key, kept.tokens.to_bytes(8, "big")),)
+        case ev.ChildOpened(refs=refs):
+            return tuple(_granted(stream, at, ref) for ref in refs)
+        case _:
+            return _of_handoff(stream.removeprefix("task/"), at)
+
+
+def _of_handoff(task: str, at: ev.Stamped) -> Puts:
+    match at.event:
+        case ev.HandoffOffered(contract, to) as event:
+            offered = contracts.offered({}, task, event)[contract]
+            return (
+                (f"contract/{contract}", _encoder.encode(offered)),
+                (f"inbox/{agent_key(to)}/{contract}", task.encode()),
+                _state(contract, Moved("offered", 0)),
+            )
+        case ev.HandoffAccepted(contract, attempt, child, lease_s):
+            return (
+                (f"contract.child/{contract}", _encoder.encode((child, at.by))),
+                _state(contract, Moved("running", attempt)),
+                _due(Due(contract, task, child, lease_s)),
+            )
+        case ev.HandoffMoved(contract, status, attempt, why, ref):
+            moved = _state(contract, Moved(status, attempt, why, ref))
+            return (moved,) if status in HELD else (moved, (f"due/{contract}", None))
+        case ev.LateResult(contract, ref):
+            return ((f"contract.late/{contract}", ref.encode()),)
+        case ev.LeaseRearmed(contract, child, lease_s, version):
+            return (_due(Due(contract, task, child, lease_s, version)),)
         case _:
             return ()
+
+
+def _state(contract: str, moved: Moved) -> Put:
+    return f"contract.state/{contract}", _encoder.encode(moved)
+
+
+def _due(due: Due) -> Put:
+    return f"due/{due.contract}", _encoder.encode(due)
+
+
+def _granted(stream: str, at: ev.Stamped, ref: tuple[str, int, int, str]) -> Put:
+    sha256, size, tokens, tool = ref
+    entry = RefEntry(sha256, size, tokens, tool, "grant", at.at_ms, at.by)
+    return f"ref/{stream}/{sha256}", _encoder.encode(entry)
 
 
 def agent_key(agent: str) -> str:
@@ -128,5 +199,5 @@ def _task(state: TaskState, at: ev.Stamped) -> Puts:
     return (f"task/{state.task}", raw), (f"tasks/{state.project}/{state.task}", raw)
 
 
-def _memory(stream: str, entry: Entry) -> tuple[str, bytes]:
+def _memory(stream: str, entry: Entry) -> Put:
     return f"mem/{stream}/{entry.kind}/{entry.version:08x}", _encoder.encode(entry)

@@ -7,7 +7,7 @@ Rule 3: the objective gets 80 characters, and no more than 80 bytes: what is not
 """
 
 from osiris.core import plain
-from osiris.core.task_state import TaskState
+from osiris.core.task_state import TaskState, add
 
 OBJECTIVE_CHARACTERS = 80
 
@@ -32,9 +32,10 @@ def _fitting(objective: str) -> str:
 
 def budget_word(state: TaskState) -> str:
     """Return ok, warn (80 % spent) or over, by the tokens charged to the task."""
-    ceiling = state.budget.get("tokens", 0)
-    if not ceiling:
+    if "tokens" not in state.budget:
         return "ok"
+    given = add(state.children_reserved, state.children_spent).get("tokens", 0)
+    ceiling = state.budget["tokens"] - given
     spent = sum(state.charged.values())
     if spent > ceiling:
         return "over"

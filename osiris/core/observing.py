@@ -142,11 +142,11 @@ def _answer(state: TaskState, mode: Mode, facts: Facts) -> Reply:
 def _notes(state: TaskState, mode: Mode, payload: Payload) -> tuple[str, ...]:
     found: list[str] = []
     if payload.door == "result" and payload.tokens > DEAR_ARGUMENT_TOKENS:
-        found.append("cheaper: give path=, or pipe it through `osiris put`, not result=")
+        found.append("cheaper: path= or `| osiris put`")
     if mode.name in ("standard", "full"):
         following = next((s.text for s in state.steps if not s.done), "")
         if following:
-            found.append(f"next: {plain.one_line(following, 60)}")
+            found.append(f"next: {plain.one_line(following, 40)}")
     return tuple(found)
 
 

@@ -9,12 +9,12 @@
 
 import re
 
-from osiris.core import canon, drift, ledger, plain, policy, prefix, resuming
+from osiris.core import canon, drift, handing, ledger, plain, policy, prefix, resuming
 from osiris.core import events as ev
 from osiris.core.commands import Plan
 from osiris.core.decision import Decision, Facts, refuse
 from osiris.core.errors import Refusal
-from osiris.core.manifest import budget_word, manifest
+from osiris.core.manifest import manifest
 from osiris.core.modes import mode_of
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState, apply
@@ -81,7 +81,9 @@ def _update(state: TaskState, command: Plan, facts: Facts) -> Decision:
         return Decision((), growth)
     if isinstance(budget, Refusal):
         return Decision((), budget)
-    events = (*_progress(state, command), *growth, *budget.events)
+    ends = handing.cancel_all(state, facts) if command.done and command.step is None else ()
+    ended = tuple(event for end in ends for event in end.events)
+    events = (*ended, *_progress(state, command), *growth, *budget.events)
     after = fold(state, events, facts)
     pairs = (
         ("task", state.task),
@@ -90,7 +92,12 @@ def _update(state: TaskState, command: Plan, facts: Facts) -> Decision:
         *_next(after),
     )
     shown = manifest(after) if mode_of(state.payloads).manifest_on_plan or events else ""
-    return Decision(events, Reply(pairs, manifest=shown), budget.reservations)
+    return Decision(
+        events,
+        Reply(pairs, manifest=shown),
+        (*budget.reservations, *(r for end in ends for r in end.reservations)),
+        bumps=tuple(bump for end in ends for bump in end.bumps),
+    )
 
 
 def _progress(state: TaskState, command: Plan) -> tuple[ev.Event, ...]:
@@ -141,14 +148,12 @@ def _status(state: TaskState, command: Plan, facts: Facts) -> Decision:
         return refuse("not_yet", "the tool compass answers later", "leave out 'query'")
     overhead = sum(state.charged.values())
     pairs = (
-        ("task", state.task),
         ("status", state.status),
         ("mode", mode_of(state.payloads).name),
         ("calls", str(state.calls)),
         ("kept_out", str(state.kept_out.get("receipt", 0))),
         ("overhead", str(overhead)),
         ("net", str(ledger.net(state.kept_out, state.charged))),
-        ("budget", budget_word(state)),
         *drift.pairs(state, facts),
         *_next(state),
     )
@@ -158,7 +163,7 @@ def _status(state: TaskState, command: Plan, facts: Facts) -> Decision:
 def _next(state: TaskState) -> tuple[tuple[str, str], ...]:
     for number, step in enumerate(state.steps, 1):
         if not step.done:
-            return (("next", f"{number}:{plain.one_line(step.text, 60)}"),)
+            return (("next", f"{number}:{plain.one_line(step.text, 40)}"),)
     return ()
 
 

@@ -14,8 +14,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from osiris.core import contracts, prefix
 from osiris.core import events as ev
-from osiris.core import prefix
+from osiris.core.handoff import Ancestor, Contract
 
 FOLD = 1
 RECENT_CALLS = 64
@@ -77,6 +78,20 @@ class TaskState(Struct, frozen=True, array_like=True):
     calls: int = 0
     kept_out: dict[str, int] = {}
     redacted: int = 0
+    contracts: dict[str, Contract] = {}
+    parent: str = ""
+    issuer: str = ""
+    ancestors: tuple[Ancestor, ...] = ()
+    children_spent: dict[str, int] = {}
+
+    @property
+    def children_reserved(self) -> dict[str, int]:
+        """Return what open contracts hold of this task's own budget, by unit."""
+        held: dict[str, int] = {}
+        for contract in self.contracts.values():
+            if not contract.day:
+                held = add(held, contract.budget)
+        return held
 
     @property
     def steps_done(self) -> int:
@@ -186,12 +201,35 @@ def _charged(state: TaskState, event: ev.Charged, _: ev.Stamped) -> Change:
     return {"charged": add(state.charged, event.tokens), "calls": state.calls + event.calls}
 
 
-def _nothing(_: TaskState, __: ev.SnapshotTaken, ___: ev.Stamped) -> Change:
+def _nothing(_: TaskState, __: ev.Event, ___: ev.Stamped) -> Change:
     return {}
 
 
 def _closed(_: TaskState, event: ev.TaskClosed, __: ev.Stamped) -> Change:
     return {"status": event.outcome}
+
+
+def _offered(state: TaskState, event: ev.HandoffOffered, _: ev.Stamped) -> Change:
+    return {"contracts": contracts.offered(state.contracts, state.task, event)}
+
+
+def _accepted(state: TaskState, event: ev.HandoffAccepted, at: ev.Stamped) -> Change:
+    return {"contracts": contracts.accepted(state.contracts, event, at.by)}
+
+
+def _moved(state: TaskState, event: ev.HandoffMoved, _: ev.Stamped) -> Change:
+    spent = add(state.children_spent, event.spent) if event.spent else state.children_spent
+    return {"contracts": contracts.moved(state.contracts, event), "children_spent": spent}
+
+
+def _opened(_: TaskState, event: ev.ChildOpened, __: ev.Stamped) -> Change:
+    return {
+        "parent": event.contract,
+        "issuer": event.issuer,
+        "ancestors": tuple(Ancestor(*above) for above in event.ancestors),
+        "refs": len(event.refs),
+        "budget": event.budget,
+    }
 
 
 def add(amounts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
@@ -215,6 +253,12 @@ _APPLY: dict[type[Any], Callable[[TaskState, Any, ev.Stamped], Change]] = {
     ev.SnapshotTaken: _nothing,
     ev.TaskResumed: _held,
     ev.TaskClosed: _closed,
+    ev.HandoffOffered: _offered,
+    ev.HandoffAccepted: _accepted,
+    ev.HandoffMoved: _moved,
+    ev.LateResult: _nothing,
+    ev.LeaseRearmed: _nothing,
+    ev.ChildOpened: _opened,
 }
 
 

@@ -52,6 +52,44 @@ EVENTS: dict[tuple[str, int], ev.Event] = {
     ("SnapshotTaken", 1): ev.SnapshotTaken(id="s1", seal="3f9a1c5e8d21c21b"),
     ("TaskResumed", 1): ev.TaskResumed(nonce="n2"),
     ("TaskClosed", 1): ev.TaskClosed(outcome="done"),
+    ("HandoffOffered", 1): ev.HandoffOffered(
+        contract="h1f2e3d4c",
+        to="bob",
+        goal="review the change",
+        inputs=("abababababababababababababababababababababababababababababababab",),
+        budget={"tokens": 9000},
+        checks=("schema",),
+        schema='{"type":"object"}',
+        depth=1,
+        lease_s=900,
+        day="020422",
+    ),
+    ("HandoffAccepted", 1): ev.HandoffAccepted(
+        contract="h1f2e3d4c", attempt=1, child="99aa88bb", lease_s=900
+    ),
+    ("HandoffMoved", 1): ev.HandoffMoved(
+        contract="h1f2e3d4c",
+        status="returned",
+        attempt=2,
+        why="done",
+        ref="cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd",
+        spent={"tokens": 700},
+    ),
+    ("LateResult", 1): ev.LateResult(
+        contract="h1f2e3d4c", ref="cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd"
+    ),
+    ("LeaseRearmed", 1): ev.LeaseRearmed(
+        contract="h1f2e3d4c", child="99aa88bb", lease_s=900, child_version=7
+    ),
+    ("ChildOpened", 1): ev.ChildOpened(
+        contract="h1f2e3d4c",
+        issuer="7c3f90d1",
+        ancestors=(("h1f2e3d4c", 1, "aaaaaaaaaaaaaaaa", "bob"),),
+        refs=(
+            ("abababababababababababababababababababababababababababababababab", 4096, 812, "bash"),
+        ),
+        budget={"tokens": 9000},
+    ),
 }
 GOLDEN = {
     (kind, int(version)): bytes.fromhex(digits)
