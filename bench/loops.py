@@ -23,22 +23,27 @@ from osiris.core.loop_rules import LEVELS, Level
 from osiris.core.loop_window import Evidence, Window, push, renewed
 from osiris.core.loopguard import Verdict, judge
 
+# A word in the name of a context event -> what it is evidence of; others are none.
 CONTEXT: Final[dict[str, Evidence]] = {
     "compact": "compaction",
     "user": "user_message",
     "plan": "plan_step",
+    "state": "state_set",
+    "changed": "state_set",
 }
 TURN_MS: Final = 10_000  # sessions without times: one assistant turn every ten seconds
 
 
 class Event(Struct, frozen=True):
+    """A call with its result, or a context event in double underscores; `t` in seconds."""
+
     t: float
     tool: str
     args: dict[str, Any] = {}
     ok: bool | None = None
-    result: str = ""
-    state: str = ""
-    batch: str = ""
+    result: str | None = None
+    state: str | None = None
+    batch: str | int | None = None
     denied: bool = False
     exit_code: int | None = None
 
@@ -54,9 +59,9 @@ class Expect(Struct, frozen=True):
 class Case(Struct, frozen=True):
     id: str
     label: str
-    title: str
     events: tuple[Event, ...]
     expect: Expect
+    title: str = ""
 
 
 class Cases(Struct, frozen=True):
@@ -108,13 +113,7 @@ def verdicts_of(case: Case) -> list[Verdict]:
         if event.tool.startswith("__"):
             window = _renewed(window, event.tool)
             continue
-        seen = see(
-            Call(
-                event.tool, event.args, event.result, event.ok, round(event.t * 1000),
-                exit_code=event.exit_code, denied=event.denied, batch=event.batch,
-                state=event.state,
-            )
-        )  # fmt: skip
+        seen = see(_call(event))
         verdicts[at] = judge(window, seen)
         window = push(window, seen)
     return verdicts
@@ -218,11 +217,25 @@ def _messages(path: Path) -> Iterator[Message]:
             yield decoder.decode(line)
 
 
+def _call(event: Event) -> Call:
+    return Call(
+        event.tool,
+        event.args,
+        event.result,
+        event.ok,
+        round(event.t * 1000),
+        exit_code=event.exit_code,
+        denied=event.denied,
+        batch="" if event.batch is None else str(event.batch),
+        state=event.state or "",
+    )
+
+
 def _renewed(window: Window, tool: str) -> Window:
     for word, evidence in CONTEXT.items():
         if word in tool:
             return renewed(window, evidence)
-    return renewed(window, "state_set")
+    return window
 
 
 def _rank(word: str) -> int:

@@ -91,11 +91,15 @@ def cycle(seen: tuple[Seen, ...]) -> tuple[int, int]:
 
 
 def reread_share(window: Window, seen: Seen) -> int:
-    """Return the share of a paged file, in hundredths, that a further pass has read again."""
+    """Return the lines of a paged file read again, in hundredths of the file.
+
+    Below half of the file it is 0: who comes back to one page is not on a further pass.
+    """
     sweep = sweep_of(window, seen)
-    if sweep.pages < PAGES or sweep.rereads < PAGES:
+    covered = lines(sweep.covered)
+    if sweep.pages < PAGES or sweep.rereads < PAGES or 2 * lines(sweep.again) < covered:
         return 0
-    return 100 * lines(sweep.again) // max(1, lines(sweep.covered))
+    return 100 * sweep.reread // max(1, covered)
 
 
 def vetoes(window: Window, call: str, at_ms: int, *, within_ms: int) -> int:

@@ -124,8 +124,8 @@ RULES: Final[dict[str, Rule]] = {
         ),
         Rule(
             "sweep", "runaway", "hundredths of a paged file read again, no write in between",
-            suggest=0, warn=50, block=0, stop=0, lifts_ms=10 * _MINUTE_MS,
-            evidence="{n} % of the pages read of this file were read before, no write in between",
+            suggest=0, warn=50, block=200, stop=400, lifts_ms=10 * _MINUTE_MS,
+            evidence="lines of this file read again: {n} % of it, no write in between",
             alternative="search the text you have, or recall it by query",
             why="no two reads are equal; only coverage shows that a second pass brings nothing new",
         ),

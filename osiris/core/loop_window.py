@@ -76,13 +76,14 @@ class Tally(Struct, frozen=True, array_like=True):
 
 
 class Sweep(Struct, frozen=True, array_like=True):
-    """The lines read of one file: first pass, second pass, and how many reads made each."""
+    """The lines read of one file: once, and again; `reread` counts each line at each time."""
 
     subject: str
     covered: tuple[Range, ...] = ()
     pages: int = 0
     again: tuple[Range, ...] = ()
     rereads: int = 0
+    reread: int = 0
 
 
 class Window(Struct, frozen=True, array_like=True):
@@ -205,7 +206,11 @@ def _covered(sweep: Sweep, read: Range) -> Sweep:
     if 2 * lines(known) < size:
         return Sweep(sweep.subject, covered, sweep.pages + 1)
     return replace(
-        sweep, covered=covered, again=_merged((*sweep.again, *known)), rereads=sweep.rereads + 1
+        sweep,
+        covered=covered,
+        again=_merged((*sweep.again, *known)),
+        rereads=sweep.rereads + 1,
+        reread=sweep.reread + lines(known),
     )
 
 

@@ -281,14 +281,21 @@ def test_compaction_does_not_lift_the_ceiling_and_the_user_does() -> None:
     assert levels([*noise[:-1], "user_message", noise[-1]])[-1] == "none"
 
 
-def test_a_second_pass_over_read_pages_is_seen_by_coverage_alone() -> None:
+def test_further_passes_over_read_pages_are_seen_by_coverage_alone() -> None:
     def pages(start: int) -> list[Call]:
         return [read("big.rs", f"from {at}", offset=at, limit=40) for at in range(start, 400, 40)]
 
-    found = levels([*pages(1), *pages(21)])
+    found = levels([*pages(1), *pages(21), *pages(11), *pages(31)])
 
-    assert first(found, "warn") == 15
+    assert (first(found, "warn"), first(found, "block")) == (15, 32)
     assert set(found[:14]) == {"none"}
+
+
+def test_coming_back_to_one_page_is_no_second_pass() -> None:
+    pages = [read("a.py", f"part {n}", offset=40 * n + 1, limit=40) for n in range(10)]
+    back = [read("a.py", f"again {n}", offset=100 + n, limit=30) for n in range(12)]
+
+    assert set(levels([*pages, *back])) == {"none"}
 
 
 def test_pages_that_overlap_by_a_third_are_one_pass() -> None:

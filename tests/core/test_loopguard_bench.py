@@ -35,7 +35,7 @@ def case(label: str, expect: loops.Expect, *texts: str) -> loops.Case:
         loops.Event(n, "read_file", {"path": "a"}, ok=True, result=text)
         for n, text in enumerate(texts)
     )
-    return loops.Case("x", label, "title", events, expect)
+    return loops.Case("x", label, events, expect)
 
 
 @pytest.mark.parametrize(

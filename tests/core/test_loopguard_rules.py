@@ -18,7 +18,7 @@ def test_the_steps_of_every_rule_are_the_published_ones() -> None:
         "duplicate": (2, 5, 10, 15),
         "step": (5, 10, 25, 50),
         "poll": (3, 10, 25, 50),
-        "sweep": (0, 50, 0, 0),
+        "sweep": (0, 50, 200, 400),
         "idle": (15, 20, 40, 60),
         "ceiling": (0, 40, 100, 200),
     }
