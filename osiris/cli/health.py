@@ -30,7 +30,6 @@ def health(context: Context) -> Shown:
 
 
 def _text(said: Mapping[str, Any], screen: Screen) -> str:
-    held = said.get("quarantined") or ()
     rows = [
         (
             "owner",
@@ -39,11 +38,12 @@ def _text(said: Mapping[str, Any], screen: Screen) -> str:
         ("home", said.get("home", "")),
         ("store", said.get("store_id", "")),
         ("started", many(said.get("starts", 0), "time")),
-        ("quarantined", ", ".join(map(str, held)) or "nothing"),
     ]
     if said["owner_running"]:
         ruler = "ready" if said.get("ruler_ready") else "loading; counts are estimates until then"
         rows[3:3] = [("ruler", ruler), ("in memory", many(said.get("tasks_resident", 0), "task"))]
+    held: Mapping[str, str] = said.get("quarantined") or {"nothing": ""}
+    rows += [("quarantined", f"{name}: {why}" if why else name) for name, why in held.items()]
     rows += [("settings", text) for text in said["problems"]]
     head = f"OSIRIS {said.get('version', '')}: {'all is well' if said['ok'] else 'NOT WELL'}"
     return f"{head}\n{pairs(rows, screen)}"

@@ -35,7 +35,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "store_id": "5" * 32,
         "ruler_ready": True,
         "tasks_resident": 3,
-        "quarantined": [],
+        "quarantined": {},
         "starts": 1_234,
     },
     "tasks": {

@@ -1,5 +1,6 @@
 """Each command over a fake desk: what it asks, what people read, what it returns."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,14 @@ def cli(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPa
 def test_health_is_exit_1_when_something_is_wrong_with_tasks_or_settings(cli: Cli) -> None:
     assert cli.json("health")[1]["owner_running"] is True
 
-    cli.desk.answers["health"] = {**ANSWERS["health"], "ok": False, "quarantined": ["task/x"]}
+    cli.desk.answers["health"] = {
+        **ANSWERS["health"],
+        "ok": False,
+        "quarantined": {"task/x": "KeyError"},
+    }
     assert cli.run("health") == 1
     assert "NOT WELL" in cli.said
-    assert "task/x" in cli.said
+    assert "  quarantined  task/x: KeyError\n" in cli.said
 
     cli.desk.answers["health"] = ANSWERS["health"]
     cli.change = with_problem
@@ -197,6 +202,32 @@ def test_get_prints_the_stored_bytes_and_nothing_else(cli: Cli) -> None:
 
     assert cli.raw == TEXT
     assert cli.told == ""
+
+
+class _Sips(io.RawIOBase):
+    """A raw output that takes 7 bytes at a time."""
+
+    name = "sips"
+
+    def __init__(self) -> None:
+        self.taken = b""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.taken += bytes(memoryview(data)[:7])
+        return min(7, len(memoryview(data)))
+
+
+def test_get_writes_every_byte_to_an_output_that_takes_a_few_at_a_time(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = _Sips()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(output, write_through=True))
+
+    assert cli.run("get", REF) == 0
+    assert output.taken == TEXT
 
 
 def test_get_writes_a_file(cli: Cli, tmp_path: Path) -> None:
