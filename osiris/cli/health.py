@@ -26,7 +26,12 @@ def health(context: Context) -> Shown:
         "pid": found.get("pid") if is_running else None,
         "problems": [problem.text() for problem in problems],
     }
-    return Shown(answer, lambda at: _text(answer, at), exit=Exit.OK if is_ok else Exit.WRONG)
+    return Shown(
+        answer,
+        lambda at: _text(answer, at),
+        notes=tuple(problem.text() for problem in problems),
+        exit=Exit.OK if is_ok else Exit.WRONG,
+    )
 
 
 def _text(said: Mapping[str, Any], screen: Screen) -> str:
@@ -44,6 +49,7 @@ def _text(said: Mapping[str, Any], screen: Screen) -> str:
         rows[3:3] = [("ruler", ruler), ("in memory", many(said.get("tasks_resident", 0), "task"))]
     held: Mapping[str, str] = said.get("quarantined") or {"nothing": ""}
     rows += [("quarantined", f"{name}: {why}" if why else name) for name, why in held.items()]
-    rows += [("settings", text) for text in said["problems"]]
+    if said["problems"]:
+        rows.append(("settings", f"{many(len(said['problems']), 'problem')}, named below"))
     head = f"OSIRIS {said.get('version', '')}: {'all is well' if said['ok'] else 'NOT WELL'}"
     return f"{head}\n{pairs(rows, screen)}"

@@ -34,7 +34,8 @@ def test_health_is_exit_1_when_something_is_wrong_with_tasks_or_settings(cli: Cl
     cli.desk.answers["health"] = ANSWERS["health"]
     cli.change = with_problem
     assert cli.run("health") == 1
-    assert "error bad_setting: cache_ttl_s is 'x' | fix: a number" in cli.said
+    assert "  settings     1 problem, named below\n" in cli.said
+    assert cli.told == "error bad_setting: cache_ttl_s is 'x' | fix: a number\n"
 
 
 def test_health_names_no_process_when_no_owner_runs(cli: Cli) -> None:
