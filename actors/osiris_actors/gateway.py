@@ -7,18 +7,20 @@ Rule 3: every answer is charged: to its task, or to the project when there is no
 
 import logging
 
-from osiris.core import loop_identity, replies
-from osiris.core.commands import Checkpoint, Command, Precheck, Recall
+from osiris.core import handoff, loop_identity, replies
+from osiris.core.commands import Checkpoint, Command, Handoff, Precheck, Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import CallEntry
 from osiris.core.manifest import manifest
+from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState
 from osiris.service import Answer, Ask, Caller, Turn
 from osiris_actors import loopguard, reports, routing, task
+from osiris_actors.answers import refusal
+from osiris_actors.handoffs import Handoffs, Target
 from osiris_actors.ingest import Ingested, Refused
 from osiris_actors.loopguard import Seen
-from osiris_actors.store.contract import CHUNK_BYTES, Committed, Duplicate
-from osiris_actors.stream import refusal
+from osiris_actors.store.contract import CHUNK_BYTES, Committed, Duplicate, Key
 from osiris_actors.system import System
 
 log = logging.getLogger(__name__)
@@ -38,6 +40,8 @@ class Gateway:
         self.tools = system.tools
         self.charges = system.tools.charges
         self.router = routing.Router(system.store)
+        self.handoffs = Handoffs(system.store, self.router, system.ingest)
+        system.store.watch(self.handoffs.changed)
 
     async def call(self, caller: Caller, ask: Ask, turn: Turn) -> Answer:
         """Answer one tool call."""
@@ -80,50 +84,80 @@ class Gateway:
         refused = await self._stored_large(taken)
         await turn.wait()
         command = taken.command
+        if isinstance(command, Handoff) and command.op in ("list", "wait"):
+            turn.done()
+            return await self._watched(caller, command, taken)
         key = routing.key_of(caller, ask, command, taken.content, self.tools.env.now_ms())
         stream = routing.note_stream(caller, command)
-        name = refused or stream or await self.router.task(caller, command, key)
-        if isinstance(name, Refusal):
-            return self._refused(caller, name, taken.arguments)
-        agent = routing.holder(caller, command)
+        target = refused or await self._target(caller, command, key, stream)
+        if isinstance(target, Refusal):
+            return self._refused(caller, target, taken.arguments)
         asked = task.Ask(
             command=command,
             caller=caller,
-            agent=caller.agent if stream else agent,
+            agent=caller.agent if stream else routing.holder(caller, command),
             key=key,
             arguments=taken.arguments,
             payload=taken.payload,
             blob=None if _is_large(taken) else taken.blob,
-            seen=await self._seen(caller, command, name),
+            seen=await self._seen(caller, command, target.task),
             ceilings=self.system.options.day_ceilings,
+            contract=target.contract,
+            acting=target.acting,
+            checks=target.checks,
+            lease_s=self.system.options.lease_s,
         )
         if stream:
             envelope = self.system.scopes.post(stream, asked)
             turn.done()
             return self._answer(caller, await envelope.wait(), taken)
-        return await self._to_task(caller, name, asked, taken, turn)
+        return await self._to_task(caller, target.task, asked, taken, turn)
+
+    async def _target(
+        self, caller: Caller, command: Command, key: Key, stream: str
+    ) -> Target | Refusal:
+        if isinstance(command, Handoff):
+            return await self.handoffs.target(caller, command, key)
+        name = "" if stream else await self.router.task(caller, command, key)
+        return name if isinstance(name, Refusal) else Target(name, acting=name)
 
     async def _to_task(
         self, caller: Caller, name: str, asked: task.Ask, taken: Ingested, turn: Turn
     ) -> Answer:
-        binds = routing.holder(caller, asked.command) != ""
+        binds = _binds(asked, name)
         if binds:
-            self.router.bind(caller, name)
+            self.router.bind(caller, binds)
+        self.system.clock.touch(asked.acting)
         envelope = self.system.tasks.post(f"task/{name}", asked)
         turn.done()
         answer = self._answer(caller, await envelope.wait(), taken)
         if binds and answer.is_error:
-            self.router.unbind(caller, name)
-        if isinstance(asked.command, Checkpoint) and asked.command.mode == "report":
-            await self._write_report(name)
+            self.router.unbind(caller, binds)
+        await self._afterwards(asked.command, name)
         return answer
+
+    async def _afterwards(self, command: Command, name: str) -> None:
+        if isinstance(command, Handoff) and command.op == "accept":
+            self.system.clock.wake()
+        if isinstance(command, Checkpoint) and command.mode == "report":
+            await self._write_report(name)
+
+    async def _watched(self, caller: Caller, command: Handoff, taken: Ingested) -> Answer:
+        look = self.handoffs.wait if command.op == "wait" else self.handoffs.listed
+        reply = await look(caller, command)
+        return self._shown(reply, routing.scope_stream(caller), taken.arguments)
 
     async def _recall(self, caller: Caller, command: Recall, arguments: int) -> Answer:
         name = await self.router.task(caller, command, None)
         if isinstance(name, Refusal) and name.code != "no_task":
             return self._refused(caller, name, arguments)
         stream = routing.scope_stream(caller) if isinstance(name, Refusal) else f"task/{name}"
+        self.system.clock.touch(stream.removeprefix("task/"))
         reply = await self.system.recaller.recall(caller, command, stream)
+        return self._shown(reply, stream, arguments)
+
+    def _shown(self, reply: Reply | Refusal, stream: str, arguments: int) -> Answer:
+        """Charge a reply that no actor gave, and return it as text."""
         cost = {"arguments": arguments}
         for kind, text in replies.parts(reply).items():
             cost[kind] = self.tools.count(text).n
@@ -170,6 +204,14 @@ class Gateway:
         cost = {"arguments": arguments, "reply": self.tools.count(text).n}
         self.charges.add(routing.scope_stream(caller), cost)
         return Answer(text, why.is_error)
+
+
+def _binds(asked: task.Ask, name: str) -> str:
+    """Return the task that the caller is bound to once `asked` has succeeded; empty: no change."""
+    command = asked.command
+    if isinstance(command, Handoff):
+        return handoff.child_id(asked.contract, asked.key.name) if command.op == "accept" else ""
+    return name if routing.holder(asked.caller, command) else ""
 
 
 def _is_large(taken: Ingested) -> bool:

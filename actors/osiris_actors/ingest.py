@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from osiris.core import canon, commands, loop_signature, stub
-from osiris.core.commands import Command, Observe
+from osiris.core.commands import Command, Handoff, Observe
 from osiris.core.decision import Payload
 from osiris.core.errors import Refusal
 from osiris.core.modes import MODES
@@ -142,6 +142,10 @@ class Ingest:
             return Refused(command, size + self._tokens(text))
         content = canon.hexdigest("content", [tool, shown, text if isinstance(text, str) else ""])
         match command:
+            case Handoff(op="return", result=str(result_text)):
+                raw = Raw(result_text, "handoff", "result")
+                built = self._built(raw, hits)
+                return Ingested(command, content, size + built[0].tokens, *built)
             case Observe(kind="action", result=str(result_text)):
                 raw = Raw(result_text, command.tool or "", "result", "", command.ok)
                 built = self._built(raw, hits)

@@ -10,7 +10,7 @@ Rule 4: a new task's id is the first 8 hex digits of H(store id, command key), l
 from collections import OrderedDict
 
 from osiris.core import canon, index
-from osiris.core.commands import Checkpoint, Command, Observe, Plan
+from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan
 from osiris.core.errors import Refusal
 from osiris.service import Ask, Caller
 from osiris_actors.store.contract import Key, Store
@@ -53,12 +53,14 @@ def note_stream(caller: Caller, command: Command) -> str:
 
 
 def holder(caller: Caller, command: Command) -> str:
-    """Return the agent that a command makes the holder of its task; empty when it makes none."""
+    """Return the agent that a command names or makes the holder; empty: the holder acts."""
     match command:
         case Plan(mode="start" | "resume"):
             return command.agent or caller.agent
         case Checkpoint(mode="resume"):
             return caller.agent
+        case Handoff():
+            return command.agent or caller.agent
         case _:
             return ""
 

@@ -7,7 +7,8 @@ from osiris.core.decision import Facts
 from osiris.core.index import RefEntry
 from osiris.core.memory import ScopeState, apply_scope, scope_from_snapshot, scope_to_snapshot
 from osiris.service import Answer
-from osiris_actors.stream import ATTEMPTS, CONTENDED, Fold, Step, Stream, Tools
+from osiris_actors.answers import CONTENDED
+from osiris_actors.stream import ATTEMPTS, Fold, Step, Stream, Tools
 from osiris_actors.task import Ask, Flush, Look
 
 SCOPE_FOLD = Fold(ScopeState(), apply_scope, scope_to_snapshot, scope_from_snapshot)

@@ -8,34 +8,32 @@ Rule 3: an Unknown outcome is looked up by its key before anything is answered.
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from osiris.core import events as ev
 from osiris.core import index, ledger, replies
-from osiris.core.decision import Decision
+from osiris.core.decision import Decision, Opening
 from osiris.core.errors import Refusal
 from osiris.core.replies import Reply
-from osiris.core.task_state import TaskState
+from osiris.core.task_state import TaskState, apply
 from osiris.core.tokens import Count
 from osiris.service import Answer
 from osiris_actors import charges
+from osiris_actors.answers import answered, kept, refusal
 from osiris_actors.charges import Charges, Pending
 from osiris_actors.env import Env
 from osiris_actors.store.contract import (
-    KEY_TTL_MS,
     SNAPSHOT_BYTES,
     SNAPSHOT_EVENTS,
     Append,
     Blob,
-    Busy,
+    Bump,
     Committed,
     Conflict,
     Delta,
     Duplicate,
-    Failed,
-    Fenced,
-    Full,
+    Guard,
     Head,
     Key,
     Outcome,
@@ -47,13 +45,6 @@ from osiris_actors.store.contract import (
 
 S = TypeVar("S")
 ATTEMPTS = 8
-
-_encoder = msgspec.msgpack.Encoder()
-_answer = msgspec.msgpack.Decoder(Answer)
-
-CONTENDED = Refusal("busy", "others changed this eight times", "call again in 500 ms")
-REUSED = Refusal("key_reused", "the key names another command", "send a fresh key")
-EXPIRED = Refusal("key_expired", "the key is older than 24 hours", "send a fresh key")
 
 
 class Fold(Struct, Generic[S], frozen=True):
@@ -129,13 +120,19 @@ class Stream(Generic[S]):
     async def flush(self) -> None:
         """Commit what calls cost since the last unit."""
         pending = self.tools.charges.take(self.name)
-        if pending is None:
-            return
+        if pending is not None:
+            await self.catch_up()
+            await self._book(charges.event(pending, {}, calls=0), pending)
+
+    async def book(self, event: ev.Event) -> Outcome:
+        """Commit an event that no caller caused: behind no fence, under no key."""
         await self.catch_up()
-        event = charges.event(pending, {}, calls=0)
+        return await self._book(event, None)
+
+    async def _book(self, event: ev.Event, pending: Pending | None) -> Outcome:
         stamped = ev.Stamped(self.tools.env.now_ms(), "osiris", event)
         unit, state = self._build((stamped,), Unit())
-        await self._submit(unit, state, pending)
+        return await self._submit(unit, state, pending)
 
     async def _submit(self, unit: Unit, state: S, pending: Pending | None) -> Outcome:
         """Commit and apply; what did not happen leaves the pending costs pending."""
@@ -183,12 +180,34 @@ class Stream(Generic[S]):
         )
         ceilings = tuple(Delta(r.counter, r.amount, r.ceiling) for r in decision.reservations)
         frame = Unit(
+            appends=tuple(Append(stream, version, ()) for stream, version in decision.holds),
             deltas=ceilings,
+            guards=self._guards(),
+            bumps=tuple(Bump(contract, value) for contract, value in decision.bumps),
             blobs=() if step.blob is None else (step.blob,),
             key=step.key,
-            reply=_encoder.encode(answer),
+            reply=kept(answer),
         )
-        return self._build(stamped, frame)
+        unit, state = self._build(stamped, frame)
+        return self._opened(decision.opens, step, unit), state
+
+    def _guards(self) -> tuple[Guard, ...]:
+        """Return the fences that whoever works under contracts must still hold."""
+        above = self.state.ancestors if isinstance(self.state, TaskState) else ()
+        return tuple(Guard(ancestor.contract, ancestor.fence) for ancestor in above)
+
+    def _opened(self, opening: Opening | None, step: Step, unit: Unit) -> Unit:
+        """Return `unit` with the first events of a new task's stream."""
+        if opening is None:
+            return unit
+        name, state = f"task/{opening.task}", TaskState()
+        stamped = tuple(ev.Stamped(step.at_ms, step.by, event) for event in opening.events)
+        puts: list[Put] = []
+        for version, event in enumerate(stamped, 1):
+            state = apply(state, event)
+            puts.extend(Put(k, v) for k, v in index.puts(name, version, event, state))
+        append = Append(name, 0, tuple(ev.encode(event) for event in stamped))
+        return replace(unit, appends=(*unit.appends, append), puts=(*unit.puts, *puts))
 
     def _build(self, stamped: tuple[ev.Stamped, ...], frame: Unit) -> tuple[Unit, S]:
         """Return `frame` with the events, their index entries and their postings, and the state."""
@@ -202,8 +221,11 @@ class Stream(Generic[S]):
         raw = tuple(ev.encode(event) for event in stamped)
         append = Append(self.name, self._head.version, raw, self._snapshot(state, raw))
         deltas = tuple(Delta(name, n) for name, n in ledger.deltas(stamped).items() if n)
-        unit = msgspec.structs.replace(
-            frame, appends=(append,), puts=tuple(puts), deltas=(*frame.deltas, *deltas)
+        unit = replace(
+            frame,
+            appends=(append, *frame.appends),
+            puts=tuple(puts),
+            deltas=(*frame.deltas, *deltas),
         )
         return unit, state
 
@@ -255,34 +277,3 @@ class Stream(Generic[S]):
                 self.state = self._fold.apply(self.state, ev.decode(raw))
             after = page[-1][0]
         self._head = await self.tools.store.head(self.name)
-
-
-def answered(found: Duplicate, key: Key) -> Answer | Refusal:
-    """Return the stored answer of a known key, or why it may not be given."""
-    if found.content != key.content:
-        return REUSED
-    if key.at_ms - found.at_ms > KEY_TTL_MS:
-        return EXPIRED
-    return _answer.decode(found.reply)
-
-
-def refusal(outcome: Outcome) -> Refusal:
-    """Return what the caller reads when the store did not acknowledge."""
-    match outcome:
-        case Busy(retry_ms):
-            return Refusal("busy", "the store's queue is full", f"call again in {retry_ms} ms")
-        case Full(why):
-            return Refusal("storage_full", why, "free space; reads go on; then call again")
-        case Fenced(contract):
-            fix = "stop: another holder has this work"
-            return Refusal("contract_closed", f"{contract} moved on", fix)
-        case Failed(why):
-            return Refusal("storage_error", why, "see `osiris health`, then call again")
-        case Unknown(why):
-            return Refusal("storage_error", why, "send the same call again: its key knows")
-        case Conflict(name, actual):
-            what = f"{name} holds {actual} and may not go above its ceiling"
-            fix = f"ask for fewer {name.rpartition('/')[2]}, or wait for the next day"
-            return Refusal("budget_exceeded", what, fix)
-        case Committed() | Duplicate():
-            raise AssertionError("an acknowledged unit is no refusal")

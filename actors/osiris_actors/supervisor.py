@@ -26,6 +26,7 @@ IDLE_S = 120.0
 RESIDENT = 10_000
 CRASHES = 3
 CRASH_WINDOW_S = 60.0
+AGAIN_S = 1.0
 
 log = logging.getLogger(__name__)
 
@@ -170,6 +171,16 @@ class Directory(Generic[M, R]):
             return False
         await cell.passivate()
         return cell.mailbox.depth == 0
+
+
+async def kept_running(name: str, run: Callable[[], Awaitable[None]]) -> None:
+    """Run `run` again whenever it crashes, after AGAIN_S."""
+    while True:
+        try:
+            await run()
+        except Exception:
+            log.exception("%s crashed", name)
+        await trio.sleep(AGAIN_S)
 
 
 async def one_for_one(

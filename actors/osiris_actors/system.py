@@ -12,9 +12,11 @@ import trio
 from msgspec import Struct
 
 from osiris.core.errors import Refusal
+from osiris.core.handoff import LEASE_S
 from osiris.core.index import CallEntry
 from osiris.core.task_state import TaskState
 from osiris_actors.charges import FLUSH_S
+from osiris_actors.clock import Clock
 from osiris_actors.ingest import Ingest
 from osiris_actors.ledger import Accounts, Balance, LedgerActor
 from osiris_actors.loopguard import LoopGuardActor, Seen
@@ -23,18 +25,22 @@ from osiris_actors.recalling import Recaller
 from osiris_actors.refstore import RefStore
 from osiris_actors.scope import ScopeActor, ScopeMessage, ScopeResult
 from osiris_actors.stream import Tools
-from osiris_actors.supervisor import Directory, one_for_one
-from osiris_actors.task import Flush, Look, Message, Result, TaskActor
+from osiris_actors.supervisor import Directory, kept_running, one_for_one
+from osiris_actors.task import Expire, Flush, Look, Message, Rearm, Result, TaskActor
 from osiris_actors.writer import Writer
 
 LEAVE_S = 5.0
 
 
 class Options(Struct, frozen=True):
-    """`day_ceilings` are amounts by unit; `reports` is the folder of finished reports."""
+    """`day_ceilings` are amounts by unit; `reports` is the folder of finished reports.
+
+    `lease_s` is how long a contract's holder may be silent.
+    """
 
     day_ceilings: dict[str, int] = {}
     reports: Path | None = None
+    lease_s: int = LEASE_S
 
 
 class System:
@@ -54,6 +60,7 @@ class System:
         )
         self.loopguard = Mailbox[Seen, CallEntry | None]()
         self.ledger = Mailbox[Balance, Accounts]()
+        self.clock = Clock(tools.store, self._tell)
         self.refstore = RefStore(tools.store, tools.env, lambda text: tools.count(text).n)
         self.recaller = Recaller(tools.store, ingest, self.refstore)
 
@@ -63,7 +70,8 @@ class System:
         book = LedgerActor(self.store, self.flush)
         self.nursery.start_soon(one_for_one, "loopguard", self.loopguard, guard.handle)
         self.nursery.start_soon(one_for_one, "ledger", self.ledger, book.handle)
-        self.nursery.start_soon(self._flush_in_time, name="charges")
+        self.nursery.start_soon(kept_running, "charges", self._flush_in_time)
+        self.nursery.start_soon(kept_running, "clock", self.clock.run)
         self.refstore.start(self.nursery)
 
     async def look(self, name: str) -> TaskState | Refusal:
@@ -74,6 +82,9 @@ class System:
     async def flush(self) -> None:
         """Commit everything that is pending."""
         await self._flush(self.tools.charges.streams())
+
+    async def _tell(self, task: str, message: Expire | Rearm) -> object:
+        return await self.tasks.ask(f"task/{task}", message)
 
     async def _flush_in_time(self) -> None:
         while True:

@@ -1,21 +1,28 @@
 """The task actor: one task's state, one command at a time."""
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from osiris.core import index, prefix, refs
-from osiris.core.commands import Checkpoint, Command, Observe, Plan, Precheck
+from osiris.core import handing, index, prefix, refs
+from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.decide import decide
-from osiris.core.decision import NOT_PRESENTED, Facts, Payload
-from osiris.core.index import CallEntry, RefEntry
+from osiris.core.decision import NOT_PRESENTED, Checked, Facts, Payload
+from osiris.core.events import LeaseRearmed
+from osiris.core.handoff import LEASE_S, Contract
+from osiris.core.index import CallEntry, Due, RefEntry
+from osiris.core.ledger import day_of
 from osiris.core.memory import Entry
 from osiris.core.observing import pin_id
 from osiris.core.planning import split_pinned
-from osiris.core.task_state import TaskState, apply, from_snapshot, to_snapshot
+from osiris.core.task_state import TaskState
 from osiris.service import Answer, Caller
-from osiris_actors.store.contract import Blob, Key
-from osiris_actors.stream import ATTEMPTS, CONTENDED, Fold, Step, Stream, Tools
+from osiris_actors import schemas
+from osiris_actors.answers import CONTENDED
+from osiris_actors.contract_facts import TASK_FOLD, child_of, contract_of, inputs_of
+from osiris_actors.store.blobs import unpack
+from osiris_actors.store.contract import Blob, Committed, Key
+from osiris_actors.stream import ATTEMPTS, Step, Stream, Tools
 
-TASK_FOLD = Fold(TaskState(), apply, to_snapshot, from_snapshot)
 RESUME_ENTRIES = 64
 
 
@@ -31,6 +38,10 @@ class Ask(Struct, frozen=True):
     blob: Blob | None = None
     seen: CallEntry | None = None
     ceilings: dict[str, int] = {}
+    contract: str = ""
+    acting: str = ""
+    checks: tuple[Checked, ...] = ()
+    lease_s: int = LEASE_S
 
 
 class Flush(Struct, frozen=True):
@@ -41,8 +52,22 @@ class Look(Struct, frozen=True):
     """Return the state as of the head, committing nothing."""
 
 
-Message = Ask | Flush | Look
-Result = Answer | TaskState | None
+class Expire(Struct, frozen=True):
+    """End a lease, if its child still stands at `child_version`."""
+
+    contract: str
+    child_version: int
+
+
+class Rearm(Struct, frozen=True):
+    """Note that a restart renewed a lease."""
+
+    due: Due
+    child_version: int
+
+
+Message = Ask | Flush | Look | Expire | Rearm
+Result = Answer | TaskState | bool | None
 
 
 class TaskActor:
@@ -65,6 +90,11 @@ class TaskActor:
             case Look():
                 await self.stream.catch_up()
                 return self.stream.state
+            case Expire():
+                return await self._expire(message)
+            case Rearm(due, version):
+                event = LeaseRearmed(due.contract, due.child, due.lease_s, version)
+                return isinstance(await self.stream.book(event), Committed)
 
     async def passivate(self) -> None:
         await self.stream.flush()
@@ -85,6 +115,21 @@ class TaskActor:
                 return self.stream.rendered(answer, step)
         return self.stream.rendered(CONTENDED, step)
 
+    async def _expire(self, expire: Expire) -> bool:
+        """Return whether the lease is over; False when the child has moved meanwhile."""
+        await self.stream.catch_up()
+        contract = await contract_of(self.tools.store, self.stream.state, expire.contract)
+        child = await child_of(self.tools, contract)
+        if child is not None and child.version != expire.child_version:
+            return False
+        now_ms = self.tools.env.now_ms()
+        facts = Facts(now_ms, "osiris", "", self.stream.state.project, child=child)
+        decision = handing.expire(contract, facts)
+        if not decision.events:
+            return True
+        step = Step("osiris", now_ms, None, 0)
+        return isinstance(await self.stream.commit(decision, step), Answer)
+
     def _by(self, ask: Ask) -> str:
         """Return who acts: the named agent, else the holder of the task."""
         return ask.agent or self.stream.state.holder or ask.caller.agent
@@ -92,7 +137,7 @@ class TaskActor:
     async def _facts(self, ask: Ask) -> Facts:
         command, task = ask.command, self.stream.name.removeprefix("task/")
         ref = await self._ref(ask)
-        return Facts(
+        facts = Facts(
             now_ms=ask.key.at_ms,
             agent=self._by(ask),
             nonce=ask.caller.nonce,
@@ -107,7 +152,45 @@ class TaskActor:
             seen=ask.seen,
             memory=await self._memory(command),
             ceilings=ask.ceilings,
+            day_held=await self._day_held(ask),
+            key=ask.key.name,
+            lease_s=ask.lease_s,
         )
+        return await self._handoff(ask, command, facts) if isinstance(command, Handoff) else facts
+
+    async def _handoff(self, ask: Ask, command: Handoff, facts: Facts) -> Facts:
+        """Return `facts` with what a handoff is about."""
+        store, state = self.tools.store, self.stream.state
+        contract = await contract_of(store, state, ask.contract) if ask.contract else None
+        names = (command.inputs or ()) if contract is None else contract.inputs
+        inputs, missing = await inputs_of(store, self.stream.name, names)
+        return replace(
+            facts,
+            acting=ask.acting,
+            contract=contract,
+            child=await child_of(self.tools, contract),
+            inputs=inputs,
+            missing_input=missing,
+            checks=ask.checks,
+            schema_errors=await self._schema_errors(ask, command, contract),
+        )
+
+    async def _schema_errors(
+        self, ask: Ask, command: Handoff, contract: Contract | None
+    ) -> tuple[str, ...]:
+        if command.op != "return" or ask.payload is None or contract is None or not contract.schema:
+            return ()
+        data = unpack(ask.blob) if ask.blob else await self.tools.store.get_blob(ask.payload.sha256)
+        return await self.tools.env.run_sync(
+            schemas.errors_of, (data or b"").decode(), contract.schema
+        )
+
+    async def _day_held(self, ask: Ask) -> dict[str, int]:
+        if not ask.ceilings or not isinstance(ask.command, Plan):
+            return {}
+        prefix = f"reserved/day/{day_of(ask.key.at_ms)}/"
+        held = await self.tools.store.counters(prefix)
+        return {name.removeprefix(prefix): amount for name, amount in held.items()}
 
     async def _seal(self, presented: str | None) -> int | None:
         state = self.stream.state
@@ -133,12 +216,12 @@ class TaskActor:
 
     async def _ref(self, ask: Ask) -> RefEntry | None:
         """Return what this stream knows of the payload or ref that the command names."""
-        if not isinstance(ask.command, Observe):
-            return None
         if ask.payload is not None:
             start: str | None = ask.payload.sha256
-        else:
+        elif isinstance(ask.command, Observe):
             start = refs.parse(ask.command.ref or ask.command.result or "")
+        else:
+            return None
         if start is None:
             return None
         found = await self.tools.store.index(f"ref/{self.stream.name}/{start}", limit=2)

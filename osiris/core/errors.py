@@ -11,6 +11,7 @@ import msgspec
 CODES: dict[str, str] = {
     "bad_json": "the line is no JSON in UTF-8, or holds NaN, a lone surrogate or a huge number",
     "bad_request": "the JSON is no JSON-RPC 2.0 request (batch, null id, missing method)",
+    "bad_hello": "the first line of the connection is no valid hello, or lacks the token",
     "line_too_long": "a line was longer than 8 MiB",
     "too_deep": "nested deeper than 64 levels or more than 100,000 items",
     "duplicate_key": "an object names the same key twice",

@@ -16,6 +16,7 @@
 | contract.state/ID                     | Moved       | where it stands                       |
 | contract.late/ID                      | sha256      | a result that came after the end      |
 | inbox/AGENT/ID                        | task id     | what was offered to whom              |
+| issued/TASK/ID                        | nothing     | what a task offered                   |
 | due/ID                                | Due         | which leases run                      |
 """
 
@@ -143,6 +144,7 @@ def _of_handoff(task: str, at: ev.Stamped) -> Puts:
             return (
                 (f"contract/{contract}", _encoder.encode(offered)),
                 (f"inbox/{agent_key(to)}/{contract}", task.encode()),
+                (f"issued/{task}/{contract}", b""),
                 _state(contract, Moved("offered", 0)),
             )
         case ev.HandoffAccepted(contract, attempt, child, lease_s):

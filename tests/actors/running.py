@@ -37,7 +37,8 @@ class Texts:
         await trio.lowlevel.checkpoint()
         if path not in self.texts:
             return Refusal("not_found", f"no {path}", "look at the path")
-        return FileRead(text=self.texts[path])
+        data = self.texts[path].encode()
+        return FileRead(path, data, 0, len(data), "")
 
 
 class Agent(Struct):

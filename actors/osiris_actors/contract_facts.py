@@ -1,0 +1,73 @@
+"""What the issuer's actor must know before it decides a handoff, read from the store.
+
+Rule 1: a contract that has ended is read from the index, an open one from the state.
+Rule 2: the assignee's state is read from its stream; no actor asks another task's.
+"""
+
+from msgspec.structs import replace
+
+from osiris.core import index, policy, refs
+from osiris.core.decision import Child
+from osiris.core.handoff import Contract
+from osiris.core.index import RefEntry
+from osiris.core.task_state import TaskState, apply, from_snapshot, to_snapshot
+from osiris_actors.store.contract import Store
+from osiris_actors.stream import Fold, Stream, Tools
+
+TASK_FOLD = Fold(TaskState(), apply, to_snapshot, from_snapshot)
+
+
+async def contract_of(store: Store, state: TaskState, name: str) -> Contract | None:
+    """Return a contract of the issuer `state` as it stands."""
+    known = state.contracts.get(name)
+    late = await store.get_index(f"contract.late/{name}")
+    if known is not None:
+        return replace(known, late="" if late is None else late.decode())
+    found = await ended(store, name)
+    return found if found is not None and found.task == state.task else None
+
+
+async def ended(store: Store, name: str) -> Contract | None:
+    """Return a contract from the index alone."""
+    offered = await store.get_index(f"contract/{name}")
+    moved = await store.get_index(f"contract.state/{name}")
+    if offered is None or moved is None:
+        return None
+    held = await store.get_index(f"contract.child/{name}")
+    late = await store.get_index(f"contract.late/{name}")
+    child, holder = ("", "") if held is None else index.child_entry(held)
+    at = index.moved_entry(moved)
+    return replace(
+        index.contract_entry(offered),
+        status=at.status,
+        attempt=at.attempt,
+        why=at.why,
+        result=at.ref,
+        child=child,
+        holder=holder,
+        late="" if late is None else late.decode(),
+    )
+
+
+async def child_of(tools: Tools, contract: Contract | None) -> Child | None:
+    """Return what the child's own stream says of it."""
+    if contract is None or not contract.child:
+        return None
+    stream = Stream[TaskState](f"task/{contract.child}", TASK_FOLD, tools)
+    await stream.load()
+    state = stream.state
+    return Child(state.holder, state.version, policy.spent(state))
+
+
+async def inputs_of(
+    store: Store, stream: str, names: tuple[str, ...]
+) -> tuple[tuple[RefEntry, ...], str]:
+    """Return (the refs that `names` mean in `stream`, the first name that means none)."""
+    found: list[RefEntry] = []
+    for name in names:
+        digits = refs.parse(name)
+        puts = await store.index(f"ref/{stream}/{digits}", limit=2) if digits else ()
+        if len(puts) != 1 or puts[0].value is None:
+            return tuple(found), name
+        found.append(index.ref_entry(puts[0].value))
+    return tuple(found), ""

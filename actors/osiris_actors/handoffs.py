@@ -1,0 +1,177 @@
+"""The handoff tool beside the actors: who is meant, who acts, and waiting.
+
+Rule 1: a contract is named by any prefix of 4 or more that fits one.
+Rule 2: a caller acts for the task it names, else for the one it is bound to.
+Rule 3: waiting is watching and reading again, here and in no actor; WAIT_S at most, with its own
+        caps.
+"""
+
+from collections import Counter
+
+import trio
+from msgspec import Struct
+
+from osiris.core import canon, index, plain
+from osiris.core.commands import Handoff
+from osiris.core.decision import Checked
+from osiris.core.errors import Refusal
+from osiris.core.handing import ANYONE
+from osiris.core.handoff import Contract
+from osiris.core.replies import Block, Reply
+from osiris.service import Caller
+from osiris_actors import schemas
+from osiris_actors.contract_facts import ended
+from osiris_actors.ingest import Ingest
+from osiris_actors.routing import Router
+from osiris_actors.store.contract import Key, Store
+
+WAIT_S = 25.0
+WAITS_HERE = 8
+WAITS = 256
+LISTED = 200
+SHORTEST = 4
+
+
+class Target(Struct, frozen=True):
+    """Where a handoff goes: the issuer's task, the contract, the task that acts, checks run."""
+
+    task: str
+    contract: str = ""
+    acting: str = ""
+    checks: tuple[Checked, ...] = ()
+
+
+class Handoffs:
+    """One for all connections."""
+
+    def __init__(self, store: Store, router: Router, ingest: Ingest) -> None:
+        self._store = store
+        self._router = router
+        self._ingest = ingest
+        self._waiting: Counter[str] = Counter()
+        self._changed = trio.Event()
+
+    def changed(self, stream: str, _: int) -> None:
+        """Wake who waits; called for every committed stream."""
+        if stream.startswith("task/"):
+            self._changed.set()
+            self._changed = trio.Event()
+
+    async def target(self, caller: Caller, command: Handoff, key: Key) -> Target | Refusal:
+        """Return where a handoff goes."""
+        if command.schema is not None and (wrong := schemas.refusal_of_schema(command.schema)):
+            return wrong
+        if command.op == "offer":
+            task = await self._router.task(caller, command, key)
+            return task if isinstance(task, Refusal) else Target(task, acting=task)
+        contract = await self._named(command.contract)
+        if isinstance(contract, Refusal):
+            return contract
+        acting = await self._router.task(caller, command, None)
+        return Target(
+            contract.task,
+            contract.id,
+            "" if isinstance(acting, Refusal) else acting,
+            await self._checked(caller, command, contract),
+        )
+
+    async def listed(self, caller: Caller, command: Handoff) -> Reply:
+        """Return the contracts offered to the caller, and those of its task."""
+        found = await self._contracts(caller, command)
+        pairs = (("ok", ""), ("contracts", str(len(found))), ("cursor", _cursor(found)))
+        return Reply(pairs, block=_block(found))
+
+    async def wait(self, caller: Caller, command: Handoff) -> Reply | Refusal:
+        """Return as soon as the list is not the one that `cursor` stands for."""
+        if self._waiting[caller.nonce] >= WAITS_HERE or self._waiting.total() >= WAITS:
+            return Refusal("busy", "too many calls wait already", "wait with fewer calls at once")
+        self._waiting[caller.nonce] += 1
+        try:
+            with trio.move_on_after(WAIT_S):
+                return await self._changed_list(caller, command)
+            cursor = command.cursor or _cursor(await self._contracts(caller, command))
+            return Reply((("still_waiting", ""), ("cursor", cursor)))
+        finally:
+            self._waiting[caller.nonce] -= 1
+            self._waiting += Counter()
+
+    async def _changed_list(self, caller: Caller, command: Handoff) -> Reply:
+        cursor = command.cursor or _cursor(await self._contracts(caller, command))
+        while True:
+            changed = self._changed
+            found = await self._contracts(caller, command)
+            if _cursor(found) != cursor:
+                pairs = (("ok", ""), ("contracts", str(len(found))), ("cursor", _cursor(found)))
+                return Reply(pairs, block=_block(found))
+            await changed.wait()
+
+    async def _contracts(self, caller: Caller, command: Handoff) -> list[Contract]:
+        agent = command.agent or caller.agent
+        names: dict[str, None] = {}
+        for name in (agent, *ANYONE):
+            prefix = f"inbox/{index.agent_key(name)}/"
+            puts = await self._store.index(prefix, limit=LISTED)
+            names |= dict.fromkeys(put.key.removeprefix(prefix) for put in puts)
+        acting = await self._router.task(caller, command, None)
+        found = [await ended(self._store, name) for name in names]
+        offered = [c for c in found if c is not None and c.status == "offered"]
+        own = [] if isinstance(acting, Refusal) else await self._of_task(acting)
+        return list({c.id: c for c in (*offered, *own)}.values())
+
+    async def _of_task(self, task: str) -> list[Contract]:
+        puts = await self._store.index(f"issued/{task}/", limit=LISTED)
+        found = [await ended(self._store, put.key.rpartition("/")[2]) for put in puts]
+        return [contract for contract in found if contract is not None]
+
+    async def _named(self, name: str | None) -> Contract | Refusal:
+        if not name:
+            fix = "send contract=ID; see osiris_handoff op=list"
+            return Refusal("missing_argument", "handoff needs 'contract'", fix)
+        wanted = name.strip().lower()
+        puts = await self._store.index(f"contract/{wanted}", limit=2)
+        if len(wanted) < SHORTEST or len(puts) != 1:
+            fix = "see osiris_handoff op=list"
+            return Refusal("unknown_contract", f"no contract {plain.one_line(name, 40)}", fix)
+        found = await ended(self._store, puts[0].key.removeprefix("contract/"))
+        return found or Refusal("unknown_contract", "no such contract", "see op=list")
+
+    async def _checked(
+        self, caller: Caller, command: Handoff, contract: Contract
+    ) -> tuple[Checked, ...]:
+        """Run the acceptance checks that need files or hashes; nobody's word counts."""
+        if command.op != "verify":
+            return ()
+        result = contract.late if contract.status in ("expired", "cancelled") else contract.result
+        return tuple([await self._check(caller, check, result) for check in contract.checks])
+
+    async def _check(self, caller: Caller, check: str, result: str) -> Checked:
+        kind, _, rest = check.partition(":")
+        match kind:
+            case "sha256":
+                return Checked(check, result == rest, f"the result is {result[:12]}")
+            case "schema":
+                return Checked(check, ok=True)
+            case "file":
+                read = await self._ingest.read(caller, rest)
+                why = read.what if isinstance(read, Refusal) else ""
+                return Checked(check, not isinstance(read, Refusal), why)
+            case _:
+                return Checked(check, ok=False, why="OSIRIS cannot run this check yet")
+
+
+def _cursor(contracts: list[Contract]) -> str:
+    parts = [f"{c.id}:{c.status}:{c.attempt}" for c in sorted(contracts, key=lambda c: c.id)]
+    return canon.hexdigest("list", parts)[:12]
+
+
+def _block(contracts: list[Contract]) -> Block | None:
+    if not contracts:
+        return None
+    return Block("contracts", "\n".join(map(_line, contracts)))
+
+
+def _line(c: Contract) -> str:
+    who = f" held by {plain.one_line(c.holder, 40)}" if c.holder else ""
+    why = f" why={plain.quoted(c.why, 80)}" if c.why else ""
+    to = plain.one_line(c.to, 40)
+    return f"{c.id} {c.status} to={to}{who} goal={plain.quoted(c.goal, 120)}{why}"
