@@ -34,6 +34,7 @@ from osiris.core.loop_outcomes import Outcome, asked_wait_ms, is_waiting, outcom
         ("Bash", {"command": "echo hi 2>/dev/null"}, "read"),
         ("Bash", {"command": "sed -i s/a/b/ f"}, "write"),
         ("Bash", {"command": "sed -n '1,5p' f"}, "read"),
+        ("Bash", {"command": "find . -name x"}, "read"),
         ("Bash", {"command": "find . -name x -delete"}, "run"),
         ("Bash", {"command": "npm install left-pad"}, "write"),
         ("Bash", {"command": "sleep 5; cat log"}, "poll"),
