@@ -6,7 +6,7 @@ Rule 2: a Unix socket is 0600 in a 0700 folder from its first moment; loopback T
 Rule 3: clients read `run/owner.json`, which appears whole or not at all.
 Rule 4: `withdraw` comes before the lock's release: the next owner finds nothing of the last.
 """
-# ruff: noqa: PTH101, PTH105, PTH108, PTH120, PTH123 (paths are text: see osiris.home)
+# ruff: noqa: PTH105, PTH108, PTH120, PTH123 (paths are text: see osiris.home)
 
 import contextlib
 import hmac
@@ -120,7 +120,6 @@ class Endpoints:
         try:
             with _umask(0o177):
                 sock.bind(path)
-            os.chmod(path, 0o600)
             sock.listen(_BACKLOG)
         except OSError as error:
             sock.close()

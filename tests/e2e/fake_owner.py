@@ -3,7 +3,8 @@
 Every line it reads is kept in `heard.jsonl` of its home as {"pid", "line"}. Methods: `heard`
 returns that file, `whoami` the pid, `echo` its params, `raw` its params' text as the whole reply,
 `hold` nothing until `release`, `subscriptions/listen` nothing ever; `die` ends the process, and
-`die_once`, as method or parameter, only the first one. Anything else is answered with {}.
+`die_once`, as method or parameter, only the first one; `hold_once` is an `echo` that only later
+owners answer. Anything else is answered with {}.
 It ends with the test that holds the pipe `alive` of its home.
 """
 
@@ -62,6 +63,9 @@ class Client:
                 self._held.append(ident)
             case "subscriptions/listen":
                 return
+            case "hold_once":
+                if DIED.exists():
+                    self._answer(ident, params)
             case "release":
                 for held in self._held:
                     self._answer(held, {"was": "held"})

@@ -1,6 +1,7 @@
 """What a client notices of owners that die: as little as possible."""
 
 import os
+import select
 import signal
 import sys
 from collections.abc import Iterator
@@ -9,6 +10,15 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.bridge_client import FAKE_OWNER, Start, hellos, methods, starting
+
+DIES_AT_HELLO = """
+import os, pathlib, sys
+sys.path.insert(0, os.path.dirname(sys.argv[1]))
+import fake_owner
+starts = pathlib.Path(os.environ["STARTS"])
+fake_owner.Client.serve = lambda self: (starts.open("ab", buffering=0).write(b"."), os._exit(1))
+fake_owner.main()
+"""
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="owners die by signals")
 
@@ -95,6 +105,15 @@ def test_after_owner_died_the_next_call_works(start: Start) -> None:
     assert client.ask("echo", 2, a=1) == {"a": 1}
 
 
+def test_much_in_flight_is_said_again_while_the_answers_come(start: Start) -> None:
+    client = start()
+    for ident in range(80):
+        client.send("hold_once", ident, text="x" * 100_000)
+    client.send("die_once", 80)
+
+    assert {client.next()["id"] for _ in range(81)} == set(range(81))
+
+
 def test_a_cancelled_request_is_not_said_again(start: Start) -> None:
     client = start()
     client.send("hold", 1)
@@ -118,18 +137,31 @@ def test_a_subscription_stream_outlives_more_than_one_death(start: Start) -> Non
     assert [methods(heard, pid)[0] for pid in owners] == ["subscriptions/listen"] * 3
 
 
-def test_owners_that_die_without_a_word_are_not_tried_for_ever(start: Start, home: Path) -> None:
-    script = (
-        "import os, sys; sys.argv[0] = 'x'; sys.path.insert(0, os.path.dirname(sys.argv[1]))\n"
-        "import fake_owner; fake_owner.Client.serve = lambda self: os._exit(1); fake_owner.main()"
-    )
-    client = start(sys.executable, "-c", script, str(FAKE_OWNER))
+def test_a_request_in_flight_is_answered_when_no_second_owner_starts(
+    start: Start, home: Path
+) -> None:
+    once = f'test -e {home}/died && {{ echo "disk full" >&2; exit 3; }}; exec "$0" "$1"'
+    client = start("sh", "-c", once, sys.executable, str(FAKE_OWNER))
 
-    messages = [client.ask("echo", ident)["message"] for ident in (1, 2)]
-    assert client.end() == 0
+    error = client.ask("die_once", 1)
+
+    assert error["message"].startswith("error no_owner: the owner ended with status 3: disk full")
+
+
+def test_owners_that_die_without_a_word_are_not_tried_for_ever(
+    start: Start, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "starts")
+    with (tmp_path / "starts").open("r+b", buffering=0) as pipe:
+        serve = (sys.executable, "-c", DIES_AT_HELLO, str(FAKE_OWNER))
+        client = start(*serve, STARTS=str(tmp_path / "starts"))
+        messages = [client.ask("echo", ident)["message"] for ident in (1, 2)]
+        starts = 0
+        while starts < 20 and select.select([pipe], [], [], 1.0)[0]:
+            starts += len(pipe.read(1))
 
     assert all(message.startswith("error owner_died: ") for message in messages)
-    assert len((home / "owners").read_text().split()) <= 8
+    assert 4 <= starts <= 8
 
 
 def test_a_second_initialize_begins_a_new_session_with_a_new_nonce(start: Start) -> None:

@@ -283,7 +283,7 @@ def test_a_client_without_a_hello_has_the_owners_settings(tmp_path: Path) -> Non
 
 
 def test_a_hello_decides_nothing_of_the_owners(tmp_path: Path) -> None:
-    said = hello(tmp_path, OSIRIS_HTTP="0.0.0.0:80", OSIRIS_LOG_LEVEL="debug")
+    said = hello(tmp_path, OSIRIS_HTTP="0.0.0.0:80", OSIRIS_LOG_LEVEL="nonsense")
 
     assert connect(said) == connect(hello(tmp_path))
 
