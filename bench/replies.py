@@ -7,7 +7,8 @@ from osiris.core import replies
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.decide import decide
 from osiris.core.decision import Facts, Payload
-from osiris.core.index import CallEntry
+from osiris.core.handoff import Contract
+from osiris.core.index import CallEntry, RefEntry
 from osiris.core.manifest import manifest
 from osiris.core.memory import Entry
 from osiris.core.task_state import TaskState, apply
@@ -20,6 +21,14 @@ TEXT = "use the profile of the current host; never edit the machine-wide one, it
 SEEN = CallEntry("7c3f90d1", "claude-code-81bc", 1, "ab" * 32, ok=True, tool="Read")
 PINNED = tuple(
     Entry("decision", f"d{n}", TEXT, FACTS.agent, 1, "task/7c3f90d1", n) for n in range(40)
+)
+
+GOAL = "read the loader's modules, find which of them cost most at start, and say why, with refs"
+CHECKS = ("schema", "file:reports/loader.json")
+OFFERED = Contract("h1f2e3d4c", "7c3f90d1", "any", GOAL, checks=CHECKS, schema="{}")
+HELD = Contract("h1f2e3d4c", "7c3f90d1", "any", GOAL, status="running", child="99aa88bb")
+INPUTS = tuple(
+    RefEntry(f"{n:02x}" * 32, 99_999, 25_999, "Bash", "result", 1, "ana") for n in range(9)
 )
 
 # tool -> commands whose replies are measured, with what the facts hold
@@ -41,7 +50,10 @@ SCRIPT: tuple[tuple[str, Command, dict[str, object]], ...] = (
     ("observe", Observe("action", tool="Read", path="x"), {"payload": "path"}),
     ("checkpoint", Checkpoint("snapshot", id="before-the-move"), {}),
     ("checkpoint", Checkpoint("report"), {}),
-    ("handoff", Handoff("offer"), {}),
+    ("handoff", Handoff("offer", to="claude-code-81bc", goal=GOAL, checks=CHECKS), {}),
+    ("handoff", Handoff("accept", contract="h1f2e3d4c"), {"contract": OFFERED, "inputs": INPUTS}),
+    ("handoff", Handoff("return", contract="h1f2e3d4c"), {"contract": HELD, "acting": "99aa88bb"}),
+    ("handoff", Handoff("cancel", contract="h1f2e3d4c"), {"contract": HELD}),
 )
 
 

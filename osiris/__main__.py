@@ -42,10 +42,13 @@ def _context() -> "Context":
     home = resolve()
 
     def ask_at(
-        where: Home, op: str, args: Mapping[str, Any], body: bytes
+        home: Home, op: str, args: Mapping[str, Any], body: bytes
     ) -> tuple[dict[str, Any], bytes]:
-        with reach.connect_or_start(where, "doors") as sock:
-            return frames.ask(sock, op, args, body, token=where.token())
+        with reach.connect_or_start(home, "doors") as sock:
+            try:
+                return frames.ask(sock, op, args, body, token=home.token())
+            except frames.FrameError as error:
+                return frames.refusal(error.code, error.what, error.fix), b""
 
     def demo(*, as_json: bool) -> int:
         from osiris.cli import demo as it  # noqa: PLC0415  heavy

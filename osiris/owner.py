@@ -19,26 +19,33 @@ from socket import socket
 from typing import Any
 
 import trio
-from osiris_actors.files import Files
-from osiris_actors.redactor import Redactor
-from osiris_actors.tokenizer import Tokenizer
 
 from osiris import __version__, config
 from osiris.doors.desk_server import serve_desk
 from osiris.endpoints import Endpoints, is_own_user
+from osiris.groups import leaves
 from osiris.home import Home
 from osiris.lock import OwnerLock
 from osiris_actors import auditing
 from osiris_actors.charges import Charges
 from osiris_actors.desk import RuntimeDesk
 from osiris_actors.env import RealEnv
+from osiris_actors.files import Files
 from osiris_actors.gateway import Gateway
 from osiris_actors.ingest import Ingest
 from osiris_actors.presence import Presence
-from osiris_actors.store.contract import Delta, Unit
+from osiris_actors.redactor import Redactor
+from osiris_actors.store.contract import (
+    Delta,
+    StoreDamaged,
+    StoreTooNew,
+    StoreUnavailable,
+    Unit,
+)
 from osiris_actors.store.lmdb import LmdbBackend
 from osiris_actors.stream import Tools
 from osiris_actors.system import Options, System, running
+from osiris_actors.tokenizer import Tokenizer
 from osiris_actors.writer import Writer
 
 LOG_BYTES = 4 * 1024 * 1024
@@ -74,8 +81,11 @@ def ask_offline(home: Home, op: str, args: Mapping[str, Any]) -> tuple[dict[str,
         return {"error": "busy", "what": "an owner has just started", "fix": "ask again"}, b""
     try:
         return trio.run(_ask_once, home, op, args)
+    except* (StoreDamaged, StoreTooNew, StoreUnavailable) as group:
+        why = str(next(leaves(group)))
     finally:
         lock.release()
+    return {"error": "store_damaged", "what": why, "fix": "run `osiris restore` from a backup"}, b""
 
 
 class _Owner:
@@ -173,8 +183,7 @@ class _Parts:
         """Open the store and run the actors on it."""
         backend = LmdbBackend(Path(self._home.store_dir))
         try:
-            key = backend.store_id.encode()
-            self._redactor = Redactor(key, Path(self._home.root) / "rules")
+            self._redactor = Redactor(backend.store_id.encode())
             writer = Writer(backend, self.env)
             tools = Tools(writer, self.env, Charges(), self._tokenizer.count)
             files = Files(self.env.run_sync)
@@ -186,11 +195,14 @@ class _Parts:
 
     async def load(self, ingest: Ingest) -> None:
         """Load what tool calls wait for."""
-        await self.env.run_sync(self._tokenizer.load)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._redactor.start, Path(self._home.root) / "rules")
+            await self.env.run_sync(self._tokenizer.load)
         ingest.ready.set()
 
 
 async def _ask_once(home: Home, op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Answer from the store alone; nothing is stored, so nothing is loaded to count or redact."""
     async with _Parts(home).running(reports=None) as system:
         return await RuntimeDesk(Gateway(system), home=home.root).ask(op, args, b"")
 
@@ -212,3 +224,5 @@ def _log_to(folder: Path, level: str) -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())
+    # the SDK logs exceptions whose text may quote arguments
+    logging.getLogger("mcp").setLevel(logging.CRITICAL)

@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import partial
 from pathlib import Path
@@ -26,6 +26,7 @@ from osiris.cli.demo_result import Result, Tally
 from osiris.config import project_id
 from osiris.core import ledger, refs
 from osiris.core.modes import mode_of
+from osiris.groups import leaves
 from osiris.home import Home
 
 HOST = "whole"
@@ -74,11 +75,7 @@ async def _demo(connect: Connect, ask_at: AskAt, folder: Path, as_json: bool) ->
     project.mkdir()
     home = Home(str(folder / "home"))
     ask = partial(ask_at, home)
-    env = {
-        "OSIRIS_HOME": home.root,
-        "OSIRIS_ROOTS": str(demo_material.stdlib()),
-        "PATH": os.environ.get("PATH", ""),
-    }
+    env = {"OSIRIS_HOME": home.root, "OSIRIS_ROOTS": str(demo_material.stdlib())}
     say = _silent if as_json else _narrate
     command = (sys.executable, "-P", "-m", "osiris")
     async with connect(command, env, str(project), name=HOST) as caller:
@@ -118,7 +115,7 @@ def _delivered(tally: Tally, sizes: list[int]) -> int:
     return sum(
         tokens
         for payload, tokens in zip(tally.payloads, sizes, strict=True)
-        if payload.tool == "read" and tokens <= mode_of((tokens,)).stub_above
+        if tokens <= mode_of((tokens,)).stub_above
     )
 
 
@@ -171,15 +168,6 @@ def as_dict(result: Result) -> dict[str, Any]:
         "ruler": "o200k_base",
         "seconds": result.seconds,
     }
-
-
-def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
-    """Yield the exceptions inside nested groups."""
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from leaves(error)
-        else:
-            yield error
 
 
 def _owner(home: Home) -> int:

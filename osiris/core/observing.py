@@ -19,6 +19,7 @@ from osiris.core.replies import Block, Reply
 from osiris.core.task_state import TaskState
 
 DEAR_ARGUMENT_TOKENS = 300
+DELIVERED = ("path", "pipe")
 BUILT = ("action", "decision", "constraint", "lesson", "fact", "dropped")
 
 
@@ -53,9 +54,13 @@ def observe_scope(state: ScopeState, command: Observe, facts: Facts) -> Decision
 
 def _piped(tool: str, payload: Payload, facts: Facts) -> Decision:
     name = refs.short(payload.sha256)
-    pairs = (("ok", ""), ("ref", name), ("tokens", str(payload.tokens)))
     known = () if facts.ref is None else (("known", "yes"),)
-    return Decision(_stored(tool, payload, facts), Reply((*pairs, *known), stub=payload.stub))
+    pairs = (("ok", ""), ("ref", name), ("tokens", str(payload.tokens)), *known)
+    events = _stored(tool, payload, facts)
+    if _verbatim(payload, mode_of((payload.tokens,))):
+        reply = Reply(pairs, block=Block(name, payload.text))
+        return Decision(events, reply, delivered=payload.tokens)
+    return Decision(events, Reply(pairs, stub=payload.stub))
 
 
 def _action(state: TaskState, command: Observe, facts: Facts) -> Decision:
@@ -107,13 +112,14 @@ def _stored(tool: str, payload: Payload, facts: Facts) -> tuple[ev.Event, ...]:
 def kept_out(tool: str, payload: Payload, facts: Facts) -> ev.KeptOut:
     """Return what the stub of a payload that OSIRIS read itself kept from the model."""
     tokens = 0
-    if payload.door in ("path", "pipe") and not _verbatim(payload, mode_of((payload.tokens,))):
+    if payload.door in DELIVERED and not _verbatim(payload, mode_of((payload.tokens,))):
         tokens = ledger.shown_anyway(payload.tokens, payload.characters, facts.host, tool)
     return ev.KeptOut(payload.sha256, "receipt", ledger.source(tool), tokens)
 
 
 def _verbatim(payload: Payload, mode: Mode) -> bool:
-    return payload.door == "path" and payload.tokens <= mode.stub_above
+    """Say whether a payload that only OSIRIS has read is short enough to be handed on whole."""
+    return payload.door in DELIVERED and payload.tokens <= mode.stub_above
 
 
 def _answer(state: TaskState, mode: Mode, facts: Facts) -> Reply:

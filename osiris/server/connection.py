@@ -9,13 +9,14 @@ Rule 3: whatever happens to one connection ends that connection alone.
 import logging
 import math
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import msgspec
 import trio
 
 from osiris import config
 from osiris.core.errors import Refusal
+from osiris.groups import leaves
 from osiris.server.app import build_server
 from osiris.server.line_id import recover_id
 from osiris.server.lines import INVALID_REQUEST, LineError
@@ -161,15 +162,7 @@ def _flavour(terms: config.Connection) -> Flavour:
 
 def _log_failure(group: BaseExceptionGroup[Exception]) -> None:
     """Log where it happened; messages are left out because they may quote what was sent."""
-    for error in _leaves(group):
+    for error in leaves(group):
         frames = traceback.extract_tb(error.__traceback__)
         place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "nowhere"
         _log.error("a connection failed: %s at %s", type(error).__name__, place)
-
-
-def _leaves(group: BaseExceptionGroup[Exception]) -> Iterator[Exception]:
-    for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from _leaves(error)
-        else:
-            yield error

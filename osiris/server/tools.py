@@ -5,8 +5,7 @@ Rule 1: schemas are written by hand and kept small: every connection that lists 
 Rule 2: roots are closed objects without combinators, defaults or formats, because some providers
         reject the whole request over one of them. Only `args` of the dispatch tool is open.
 Rule 3: names are portable; the dotted spelling is a title, an alias, and a listing of its own.
-Rule 4: understood but not listed, to stay inside the budget: `key` everywhere, `seal` outside
-        precheck and observe, `agent` and `pinned` of plan, `batch` of observe.
+Rule 4: understood but not listed: `key` everywhere, `cursor` of handoff.
 """
 
 import json
@@ -71,8 +70,11 @@ SIX = (
                 "step": _NUMBER,
                 "done": _FLAG,
                 "constraints": _TEXTS,
+                "pinned": _TEXTS,
+                "agent": _TEXT,
                 "budget": _TEXT,
                 "query": _TEXT,
+                "seal": _TEXT,
             },
         ),
     ),
@@ -101,6 +103,7 @@ SIX = (
                 "text": _TEXT,
                 "id": _TEXT,
                 "scope": _TEXT,
+                "batch": _TEXT,
                 "seal": _TEXT,
             },
         ),
@@ -121,6 +124,7 @@ SIX = (
                 "to": _NUMBER,
                 "n": _NUMBER,
                 "cursor": _TEXT,
+                "seal": _TEXT,
             },
         ),
         is_read_only=True,
@@ -134,12 +138,13 @@ SIX = (
                 "mode": _one_of("snapshot resume report compact trim clear"),
                 "task": _TEXT,
                 "id": _TEXT,
+                "seal": _TEXT,
             },
         ),
     ),
     ToolSpec(
         "handoff",
-        "Delegate work to another agent by contract",
+        "Delegate work to another agent",
         _closed(
             "op",
             {
@@ -156,6 +161,8 @@ SIX = (
                 "checks": _TEXTS,
                 "schema": _OBJECT,
                 "result": _TEXT,
+                "agent": _TEXT,
+                "seal": _TEXT,
             },
         ),
     ),

@@ -5,7 +5,7 @@ import pytest
 
 from osiris.core import events as ev
 from osiris.core import prefix
-from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
+from osiris.core.commands import Checkpoint, Command, Observe, Plan, Precheck
 from osiris.core.decide import decide
 from osiris.core.decision import Facts
 from osiris.core.errors import Refusal
@@ -253,7 +253,6 @@ def test_a_snapshot_names_the_point_and_its_seal() -> None:
 
 
 def test_what_is_not_built_yet_says_so() -> None:
-    assert code_of(Handoff("offer")) == "not_yet"
     assert code_of(Checkpoint("compact")) == "not_yet"
     assert code_of(Observe("usage")) == "not_yet"
     assert code_of(Plan("status", query="which tool")) == "not_yet"

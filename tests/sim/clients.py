@@ -40,11 +40,13 @@ class NoTurn:
 class Client:
     """One agent on one connection."""
 
-    def __init__(self, world: World, number: int, shared: list[str]) -> None:
+    def __init__(self, world: World, number: int, shared: list[str], offers: list[str]) -> None:
         self.world = world
         self.rng = random.Random(f"{world.rng.random()}/{number}")
         self.caller = Caller(f"{number:032x}", "sim", "uid:0", "proj", ())
         self.calls: list[Call] = []
+        self.offers = offers
+        self._own = ""
         self._shared = shared
         self._ids = 0
         self._name = f"m{number}"
@@ -55,11 +57,48 @@ class Client:
             await trio.sleep(self.rng.random())
             await self.rng.choice(self._actions())()
 
+    async def _hand(self) -> None:
+        """Offer a part of the own task to whoever takes it first; perhaps cancel it."""
+        marker = self._marker()
+        arguments = {"op": "offer", "to": "any", "goal": marker, "task": self._own}
+        if self.rng.random() < 0.5:
+            arguments["budget"] = f"tokens={self.rng.choice((5, 20, 60))}"
+        call = await self._send("handoff", arguments, marker)
+        if call.is_acknowledged:
+            self.offers.append(call.answer.partition("contract=")[2].split()[0])
+
+    async def _settle(self) -> None:
+        """Verify, reject or cancel a contract of the own task."""
+        mine = [c for c in self.offers if c.startswith("h")]
+        if mine:
+            op = self.rng.choice(("verify", "verify", "reject", "cancel"))
+            contract = self.rng.choice(mine)
+            await self._send("handoff", {"op": op, "contract": contract, "task": self._own}, "")
+
+    async def _take(self) -> None:
+        """Accept somebody's contract, work on it, fall silent or return it."""
+        if not self.offers:
+            return
+        contract = self.rng.choice(self.offers)
+        call = await self._send("handoff", {"op": "accept", "contract": contract}, "")
+        if not call.is_acknowledged:
+            return
+        child = call.answer.partition("task=")[2][:8]
+        for _ in range(self.rng.randrange(4)):
+            await trio.sleep(self.rng.random() * 2)
+            marker = self._marker()
+            arguments = {"kind": "fact", "text": marker, "task": child}
+            await self._send("observe", arguments, marker)
+        if self.rng.random() < 0.7:
+            done = {"op": "return", "contract": contract, "task": child, "result": self._marker()}
+            await self._send("handoff", done, "")
+        await self._send("plan", {"mode": "resume", "task": self._own}, "")
+
     def _actions(self) -> tuple[Callable[[], Awaitable[None]], ...]:
         return (
             self._fact, self._fact, self._decision, self._action, self._action, self._lesson,
             self._constraint, self._snapshot, self._read, self._precheck, self._cancelled,
-            self._again,
+            self._again, self._hand, self._take, self._settle,
         )  # fmt: skip
 
     async def _start(self) -> None:
@@ -70,7 +109,8 @@ class Client:
         if call.is_error:
             call = await self._send("plan", {"mode": "start", "objective": marker}, marker)
         if call.is_acknowledged:
-            self._shared.append(call.answer.partition("task=")[2][:8])
+            self._own = call.answer.partition("task=")[2][:8]
+            self._shared.append(self._own)
 
     async def _fact(self) -> None:
         marker = self._marker()

@@ -6,6 +6,7 @@ Rule 3: replay equals live: the snapshot path and the fold from zero give one st
 Rule 4: the accounts balance, equal the fold of the events, and no ceiling is passed.
 Rule 5: the index equals the one rebuilt from events.
 Rule 6: every acknowledged change was charged in its own unit.
+Rule 7: the rules of `handoff_model`.
 """
 
 from itertools import pairwise
@@ -15,14 +16,15 @@ from osiris.core import index, ledger
 from osiris.core.memory import ScopeState, apply_scope
 from osiris.core.task_state import TaskState, add, apply, from_snapshot
 from osiris_actors.store.memory import MemoryBackend
+from tests.sim import handoff_model
 from tests.sim.clients import Call
-from tests.sim.world import DAY_TOKENS
+from tests.sim.world import DAY_TOKENS, Disk
 
 History = dict[str, list[ev.Stamped]]
 EVERYTHING = 1 << 30
 
 
-def check(backend: MemoryBackend, calls: list[Call]) -> None:
+def check(backend: Disk, calls: list[Call]) -> None:
     """Raise AssertionError naming what is wrong."""
     history = _history(backend)
     places = _places(history)
@@ -32,7 +34,23 @@ def check(backend: MemoryBackend, calls: list[Call]) -> None:
     _check_ledger(backend, history)
     _check_index(backend, history)
     _check_charges(history, places, calls)
+    handoff_model.check(backend, history)
     assert backend.verify(deep=True).damage == ()
+
+
+def handoffs(backend: MemoryBackend) -> dict[str, int]:
+    """Return how many contracts came to which state."""
+    counts: dict[str, int] = {}
+    for events in _history(backend).values():
+        for stamped in events:
+            match stamped.event:
+                case ev.HandoffAccepted():
+                    counts["accepted"] = counts.get("accepted", 0) + 1
+                case ev.HandoffMoved(status=status):
+                    counts[status] = counts.get(status, 0) + 1
+                case _:
+                    pass
+    return counts
 
 
 def _history(backend: MemoryBackend) -> History:
@@ -47,21 +65,27 @@ def _places(history: History) -> dict[str, list[tuple[str, int]]]:
     places: dict[str, list[tuple[str, int]]] = {}
     for stream, events in history.items():
         for version, stamped in enumerate(events, 1):
-            marker = _marker(stamped.event)
+            marker = _marker(stamped.event, is_child=_is_child(events))
             if marker:
                 places.setdefault(marker, []).append((stream, version))
     return places
 
 
-def _marker(event: ev.Event) -> str:
+def _is_child(events: list[ev.Stamped]) -> bool:
+    return len(events) > 1 and isinstance(events[1].event, ev.ChildOpened)
+
+
+def _marker(event: ev.Event, *, is_child: bool) -> str:
     match event:
-        case ev.TaskStarted(objective=marker) | ev.ActionObserved(tool=marker):
+        case ev.TaskStarted(objective=marker):
+            return "" if is_child else marker
+        case ev.ActionObserved(tool=marker):
             return marker
         case ev.DecisionPinned(text=marker) | ev.ConstraintAdded(text=marker):
             return marker
         case ev.Noted(text=marker) if marker != "hello":
             return marker
-        case ev.SnapshotTaken(id=marker):
+        case ev.SnapshotTaken(id=marker) | ev.HandoffOffered(goal=marker):
             return marker
         case _:
             return ""
@@ -106,25 +130,20 @@ def _loaded(backend: MemoryBackend, stream: str) -> TaskState:
 
 def _check_ledger(backend: MemoryBackend, history: History) -> None:
     expected: dict[str, int] = {}
-    reserved: dict[str, int] = {}
     for events in history.values():
         expected = add(expected, ledger.deltas(events))
-        for stamped in events:
-            if isinstance(stamped.event, ev.BudgetSet):
-                reserved = add(reserved, stamped.event.amounts)
     counters = backend.counters("ledger/")
     assert {k: v for k, v in counters.items() if v} == {k: v for k, v in expected.items() if v}
     for scope in {name.split("/")[1] for name in counters}:
         named = {k: v for k, v in counters.items() if k.startswith(f"ledger/{scope}/")}
         assert ledger.balance(named) == 0, f"{scope} does not balance"
     held = sum(n for name, n in backend.counters("reserved/").items() if name.endswith("/tokens"))
-    assert held == reserved.get("tokens", 0)
+    assert held == handoff_model.reserved_under_day(history)
     assert held <= DAY_TOKENS
 
 
 def _check_index(backend: MemoryBackend, history: History) -> None:
-    rebuilt: dict[str, bytes] = {}
-    by_time: list[tuple[str, bytes]] = []
+    by_time: list[index.Put] = []
     for stream, events in history.items():
         state: TaskState | ScopeState = TaskState() if stream[:5] == "task/" else ScopeState()
         for version, stamped in enumerate(events, 1):
@@ -134,7 +153,7 @@ def _check_index(backend: MemoryBackend, history: History) -> None:
             else:
                 state = apply_scope(state, stamped)
                 by_time.extend(index.puts(stream, version, stamped, None))
-    rebuilt = dict(by_time)
+    rebuilt = {key: value for key, value in dict(by_time).items() if value is not None}
     stored = {put.key: put.value for put in backend.index("", limit=EVERYTHING)}
     assert set(stored) == set(rebuilt)
     moving = ("bound/", "call/")  # the last writer of several streams: order is not in the events

@@ -17,7 +17,7 @@ from tests.sim.clients import Call, Client
 from tests.sim.world import World
 
 CLIENTS = 5
-ACTIONS = 12
+ACTIONS = 14
 LIMIT_S = 4_000
 
 
@@ -30,14 +30,16 @@ def simulate(seed: int, *, writer: type[Writer] = Writer) -> dict[str, int]:
         model.check(world.backend, calls)
         acknowledged = sum(call.is_acknowledged for call in calls)
         assert acknowledged * 2 > len(calls), f"only {acknowledged} of {len(calls)} succeeded"
-        return {**world.counts, "calls": len(calls), "acknowledged": acknowledged}
+        handed = model.handoffs(world.backend)
+        return {**world.counts, **handed, "calls": len(calls), "acknowledged": acknowledged}
 
     return deterministic.run(seed, life)
 
 
 async def _live(world: World) -> list[Call]:
     shared: list[str] = []
-    clients = [Client(world, number, shared) for number in range(CLIENTS)]
+    offers: list[str] = []
+    clients = [Client(world, number, shared, offers) for number in range(CLIENTS)]
     with trio.fail_after(LIMIT_S):
         async with trio.open_nursery() as owners:
             owners.start_soon(world.owners)

@@ -12,6 +12,7 @@ from tests.sim.simulate import simulate
 
 SEEDS = 250
 GROUP = 25
+LONGEST_HUNT = 300
 
 
 @pytest.fixture(autouse=True)
@@ -74,23 +75,55 @@ class DropsIndexEntries(Writer):
         return await super().commit(Unit(**{**_fields(unit), "puts": unit.puts[1:]}))
 
 
+class DropsFences(Writer):
+    """A writer that lets those write whose fence has moved on."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        return await super().commit(Unit(**{**_fields(unit), "guards": ()}))
+
+
+class LowersFences(Writer):
+    """A writer that forgets to raise fences."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        return await super().commit(Unit(**{**_fields(unit), "bumps": ()}))
+
+
+class ExpiresWithoutLooking(Writer):
+    """A writer that does not hold the child's head while its lease expires."""
+
+    async def commit(self, unit: Unit) -> Outcome:
+        held = tuple(append for append in unit.appends if append.events)
+        return await super().commit(Unit(**{**_fields(unit), "appends": held}))
+
+
 def _fields(unit: Unit) -> dict[str, object]:
     return {name: getattr(unit, name) for name in unit.__struct_fields__}
 
 
 @pytest.mark.parametrize(
     "mutant",
-    [RepliesBeforeTheCommit, ForgetsKeys, PassesCeilings, DropsPostings, DropsIndexEntries],
+    [
+        RepliesBeforeTheCommit,
+        ForgetsKeys,
+        PassesCeilings,
+        DropsPostings,
+        DropsIndexEntries,
+        DropsFences,
+        LowersFences,
+        ExpiresWithoutLooking,
+    ],
 )
 def test_the_oracle_catches_a_seeded_defect(mutant: type[Writer]) -> None:
-    caught = 0
-    for seed in range(10):
-        try:
-            simulate(seed, writer=mutant)
-        except (AssertionError, BaseExceptionGroup):
-            caught += 1
+    assert any(_is_caught(mutant, seed) for seed in range(LONGEST_HUNT))
 
-    assert caught > 0
+
+def _is_caught(mutant: type[Writer], seed: int) -> bool:
+    try:
+        simulate(seed, writer=mutant)
+    except (AssertionError, BaseExceptionGroup):
+        return True
+    return False
 
 
 def test_the_schedule_of_a_seed_is_repeatable_only_through_the_flag() -> None:

@@ -32,7 +32,8 @@ from osiris_actors.store.contract import (
     Unknown,
 )
 from osiris_actors.store.lane import InlineLane
-from osiris_actors.store.memory import Answer, MemoryBackend
+from osiris_actors.store.memory import Answer, Fault, MemoryBackend
+from osiris_actors.store.settle import Records
 from osiris_actors.stream import Tools
 from osiris_actors.system import Options, running
 from osiris_actors.writer import Writer
@@ -40,6 +41,7 @@ from osiris_actors.writer import Writer
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 DAY_TOKENS = 2_000
+LEASE_S = 3
 
 
 class Crash(BaseException):
@@ -87,6 +89,30 @@ class NoFiles:
         raise AssertionError(f"nobody reads {path} under {roots}")
 
 
+class Disk(MemoryBackend):
+    """A store that remembers in which order events came to be, across streams."""
+
+    def __init__(self, store_id: str, *, fault: Fault) -> None:
+        super().__init__(store_id, fault=fault)
+        self.order: list[tuple[str, int]] = []
+
+    def _write(self, changes: Records) -> None:
+        for table, key in changes:
+            if table == "events":
+                self.order.append(_event(key))
+        super()._write(changes)
+
+    def reopen(self, *, fault: Fault) -> "Disk":
+        successor = super().reopen(fault=fault)
+        assert isinstance(successor, Disk)
+        successor.order = self.order
+        return successor
+
+
+def _event(key: bytes) -> tuple[str, int]:
+    return key[:-9].decode(), int.from_bytes(key[-8:], "big")
+
+
 class World:
     """The disk, the dice, and the owner of the moment."""
 
@@ -95,7 +121,7 @@ class World:
         self.faults = faults
         self.crashes = 0
         self.counts: dict[str, int] = {}
-        self.backend = MemoryBackend("5" * 32, fault=self._fault)
+        self.backend = Disk("5" * 32, fault=self._fault)
         self.gateway: Gateway | None = None
         self.up = trio.Event()
         self._writer = writer
@@ -147,7 +173,7 @@ class World:
         tools = Tools(store, env, Charges(), tokens.estimate)
         ingest = Ingest(env, NoSecrets(), NoFiles(), tokens.estimate)
         ingest.ready.set()
-        options = Options(day_ceilings={"tokens": DAY_TOKENS})
+        options = Options(day_ceilings={"tokens": DAY_TOKENS}, lease_s=LEASE_S)
         async with running(store, ingest, tools, options) as system:
             self.gateway = Gateway(system)
             self.up.set()

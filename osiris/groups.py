@@ -1,0 +1,12 @@
+"""Exceptions that come in groups, as nurseries raise them."""
+
+from collections.abc import Iterator
+
+
+def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """Yield the exceptions inside nested groups."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from leaves(error)
+        else:
+            yield error
