@@ -176,7 +176,7 @@ def _runtime_dir(root: str) -> str:
     import tempfile  # noqa: PLC0415  same
 
     name = f"osiris-{hashlib.sha256(os.fsencode(root)).hexdigest()[:24]}"
-    bases = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir(), "/tmp")  # noqa: S108  its owner is checked
+    bases = (os.environ.get("XDG_RUNTIME_DIR", ""), tempfile.gettempdir())
     places = [os.path.join(base, name) for base in bases if os.path.isdir(base)]
     fitting = [place for place in places if _fits(os.path.join(place, "osiris.sock"))]
     if not fitting:
