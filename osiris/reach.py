@@ -45,7 +45,7 @@ def connect(home: Home, kind: "Kind") -> socket.socket | None:
     """Return a blocking socket to the living owner, or None."""
     try:
         scheme, _, where = _endpoint(home, kind).partition(":")
-        if scheme == "unix":
+        if scheme == "unix" and hasattr(socket, "AF_UNIX"):
             return _dial_unix(where)
         if scheme == "tcp" and home.is_owned():
             return _dial_tcp(where)
@@ -58,7 +58,7 @@ def _endpoint(home: Home, kind: "Kind") -> str:
     record = home.record()
     if record and kind in record.endpoints:
         return record.endpoints[kind]
-    return f"unix:{home.socket_path(kind)}" if hasattr(socket, "AF_UNIX") else ""
+    return f"unix:{home.socket_path(kind)}"
 
 
 def _dial_unix(path: str) -> socket.socket | None:
