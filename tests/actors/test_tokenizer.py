@@ -56,6 +56,7 @@ def test_a_lone_surrogate_is_counted_not_raised() -> None:
 
 PARTS = st.sampled_from(
     [
+        ".\n//",
         "a",
         "word",
         " ",
