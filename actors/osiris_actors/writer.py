@@ -8,31 +8,38 @@ Rule 3: a unit whose commit has begun is answered, whatever is cancelled; one th
 Rule 4: a full queue answers Busy at once; a stopped writer answers Failed.
 Rule 5: a commit that takes longer than STUCK_AFTER_S ends the service: WriterStuck comes out of
         `run`, and those who wait for it are told Unknown.
+Rule 6: so does a store whose files were taken away: StoreMoved comes out, no unit is taken after
+        it, and who opens the home next finds what is there now.
 """
 
 import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import msgspec
 import outcome
 import trio
 
 from osiris_actors.env import Env
+from osiris_actors.store.backend import Backend
 from osiris_actors.store.contract import (
-    Backend,
     Blob,
     Busy,
     Committed,
     Duplicate,
     Event,
+    Exported,
     Failed,
     Head,
     Listener,
     Outcome,
     Put,
     Read,
+    Selection,
+    StoreMoved,
+    Trouble,
     Unit,
     Unknown,
     Verified,
@@ -93,6 +100,7 @@ class Writer:
         self._queue: deque[_Entry] = deque()
         self._wake = trio.Event()
         self._stopped = False
+        self._refusal = _STOPPING
         self._listeners: list[Listener] = []
         self._statistics = Statistics()
         self._busy = 0
@@ -100,7 +108,7 @@ class Writer:
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Commit until `stop` has been called and the queue is empty, or until cancelled.
 
-        A batch that has begun is finished first. Raises WriterStuck.
+        A batch that has begun is finished first. Raises WriterStuck and StoreMoved.
         """
         task_status.started()
         try:
@@ -114,7 +122,7 @@ class Writer:
             self._stopped = True
             self._lane.close()
             while self._queue:
-                self._queue.popleft().answer(_STOPPING)
+                self._queue.popleft().answer(self._refusal)
 
     def stop(self) -> None:
         """Take no more units; `run` ends when those that wait are committed."""
@@ -130,7 +138,7 @@ class Writer:
 
     async def commit(self, unit: Unit) -> Outcome:
         if self._stopped:
-            return _STOPPING
+            return self._refusal
         if len(self._queue) >= QUEUE_UNITS:
             self._busy += 1
             return Busy(_RETRY_MS)
@@ -191,6 +199,16 @@ class Writer:
     async def verify(self, *, deep: bool) -> Verified:
         return await self._env.run_sync(partial(self._backend.verify, deep=deep))
 
+    async def backup(self, directory: Path) -> None:
+        await self._env.run_sync(self._backend.backup, directory)
+
+    async def export(self, path: Path, selection: Selection | None = None) -> Exported:
+        now_ms = self._env.now_ms()
+        return await self._env.run_sync(self._backend.export, path, now_ms, selection)
+
+    def trouble(self) -> Trouble | None:
+        return self._backend.trouble()
+
     async def _wait_for_units(self) -> None:
         while not self._queue and not self._stopped:
             self._wake = trio.Event()
@@ -217,6 +235,9 @@ class Writer:
         try:
             with scope:
                 outcomes = await self._lane.call(self._backend.commit_batch, units)
+        except StoreMoved as moved:
+            outcomes = (self._moved(moved),) * len(batch)
+            raise
         except Exception:  # the writer's mailbox: an engine that fails answers Unknown
             log.exception("a commit of %d units failed", len(units))
         finally:
@@ -227,6 +248,13 @@ class Writer:
             log.critical("a commit of %d units took over %.0f s", len(units), STUCK_AFTER_S)
             raise WriterStuck(f"no outcome after {STUCK_AFTER_S:.0f} s")
         self._notify(units, outcomes)
+
+    def _moved(self, moved: StoreMoved) -> Failed | Unknown:
+        """Take no more units; return what those of the batch at hand are told."""
+        self._stopped = True
+        self._refusal = Failed(f"store_moved: {moved}", fix="call again: another owner takes over")
+        log.critical("the store has moved: %s", moved)
+        return Unknown(f"store_moved: {moved}") if moved.has_committed else self._refusal
 
     def _count_batch(self, outcomes: tuple[Outcome, ...], seconds: float) -> None:
         before = self._statistics

@@ -1,4 +1,4 @@
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO
 
 from msgpack.exceptions import (
@@ -24,6 +24,7 @@ class Unpacker(Iterator[object]):
         use_list: bool = True,
         raw: bool = False,
         strict_map_key: bool = True,
+        list_hook: Callable[[list[object]], object] | None = None,
         max_buffer_size: int = ...,
         max_str_len: int = -1,
         max_bin_len: int = -1,

@@ -7,11 +7,11 @@ import lmdb
 import trio
 
 from osiris_actors.store.backend import RecordBackend
+from osiris_actors.store.checksum import Table
 from osiris_actors.store.contract import Append, Outcome, Unit
 from osiris_actors.store.lane import InlineLane, Lane, ThreadLane
 from osiris_actors.store.lmdb import LmdbBackend
 from osiris_actors.store.memory import MemoryBackend
-from osiris_actors.store.records import Table
 from osiris_actors.writer import Writer
 
 MAP_BYTES = 1 << 28

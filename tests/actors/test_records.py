@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from osiris_actors.store import identity, reads, records
+from osiris_actors.store.checksum import TABLES, Table
 from osiris_actors.store.contract import (
     Append,
     Blob,
@@ -20,7 +21,6 @@ from osiris_actors.store.contract import (
     Unit,
 )
 from osiris_actors.store.memory import MemoryBackend
-from osiris_actors.store.records import TABLES, Table
 
 GOLDEN = Path(__file__).parent / "golden" / "records.json"
 STORE_ID = "0123456789abcdef" * 2

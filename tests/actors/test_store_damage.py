@@ -7,6 +7,7 @@ import pytest
 from osiris.core import canon
 from osiris_actors.store import blobs, records
 from osiris_actors.store.backend import RecordBackend
+from osiris_actors.store.checksum import Table
 from osiris_actors.store.contract import (
     Append,
     Bump,
@@ -19,7 +20,6 @@ from osiris_actors.store.contract import (
     StoreDamaged,
     Unit,
 )
-from osiris_actors.store.records import Table
 from tests.actors.store_cases import Case
 
 PAYLOAD = bytes(range(256)) * 5_000

@@ -3,9 +3,9 @@
 import pytest
 
 from osiris_actors.store.backend import RecordBackend
+from osiris_actors.store.checksum import Table
 from osiris_actors.store.contract import SNAPSHOT_EVENTS, Append, Committed, Unit
 from osiris_actors.store.reads import View
-from osiris_actors.store.records import Table
 from tests.actors.store_cases import Case
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from osiris import owner
 from osiris.home import resolve
+from osiris_actors.store.checksum import TABLES
 from osiris_actors.store.contract import Outcome, Unit
 from osiris_actors.store.lmdb import LmdbBackend
 from osiris_actors.store.memory import MemoryBackend
-from osiris_actors.store.records import TABLES
 
 BEHIND_S = 0.25
 

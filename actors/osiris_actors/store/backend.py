@@ -1,26 +1,93 @@
-"""The reading half of an engine that keeps tables of records.
+"""What an engine is to the writer, and the reading half of one that keeps tables of records.
 
-An engine adds `view`, `commit_batch` and `close`; what the bytes mean is the same for all.
+Such an engine adds `view`, `commit_batch`, `backup` and `close`; what the bytes mean is the same
+for all.
 """
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Protocol
 
-from osiris_actors.store import reads, records
+from osiris_actors.store import bundle, reads, records, room
 from osiris_actors.store.contract import (
     Damage,
     Duplicate,
     Event,
+    Exported,
     Head,
     Outcome,
     Put,
     Read,
+    Selection,
     StoreDamaged,
+    Trouble,
     Unit,
     Verified,
 )
 from osiris_actors.store.reads import View, bodies
 from osiris_actors.store.verify import verify
+
+
+class Backend(Protocol):
+    """An engine: synchronous, called by one writer thread and by short reads.
+
+    Every read has its own transaction. Reads raise StoreDamaged and StoreUnavailable.
+    """
+
+    store_id: str
+
+    def commit_batch(self, units: tuple[Unit, ...]) -> tuple[Outcome, ...]:
+        """One write transaction; returns after fsync. An exception acknowledges no unit."""
+        ...
+
+    def head(self, stream: str) -> Head: ...
+
+    def read(self, stream: str, after: int = 0) -> Read:
+        """Return the newest snapshot above `after`, if any, and the events above both."""
+        ...
+
+    def history(self, stream: str, after: int, limit: int) -> tuple[Event, ...]:
+        """Return up to `limit` events above `after`, chain checked."""
+        ...
+
+    def lookup(self, key: str) -> Duplicate | None: ...
+
+    def counters(self, prefix: str) -> dict[str, int]: ...
+
+    def fence(self, contract: str) -> int: ...
+
+    def index(self, prefix: str, *, after: str = "", limit: int = 1000) -> tuple[Put, ...]:
+        """Return entries under `prefix` in key order, those above the key `after` only."""
+        ...
+
+    def get_index(self, key: str) -> bytes | None: ...
+
+    def streams(self, prefix: str) -> tuple[str, ...]: ...
+
+    def has_blob(self, sha256: str) -> bool: ...
+
+    def blob_size(self, sha256: str) -> int | None:
+        """Return the plain size in bytes, None when the blob is not there."""
+        ...
+
+    def get_blob(self, sha256: str) -> bytes | None:
+        """Return the plain bytes, every chunk and the whole hash checked."""
+        ...
+
+    def verify(self, *, deep: bool) -> Verified: ...
+
+    def backup(self, directory: Path) -> None:
+        """Write a copy of all that is committed now into an empty directory, durably."""
+        ...
+
+    def export(self, path: Path, made_ms: int, selection: Selection | None) -> Exported: ...
+
+    def trouble(self) -> Trouble | None:
+        """Return why commits are refused now."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class RecordBackend(ABC):
@@ -34,6 +101,9 @@ class RecordBackend(ABC):
 
     @abstractmethod
     def commit_batch(self, units: tuple[Unit, ...]) -> tuple[Outcome, ...]: ...
+
+    @abstractmethod
+    def backup(self, directory: Path) -> None: ...
 
     @abstractmethod
     def close(self) -> None: ...
@@ -85,6 +155,17 @@ class RecordBackend(ABC):
     def get_blob(self, sha256: str) -> bytes | None:
         with self.view() as view:
             return reads.blob(bodies(view), records.blob_key(sha256))
+
+    def trouble(self) -> Trouble | None:
+        return None
+
+    def export(self, path: Path, made_ms: int, selection: Selection | None) -> Exported:
+        header = bundle.Header(self.store_id, made_ms)
+        try:
+            with self.view() as view:
+                return bundle.write(view, path, header, selection)
+        except OSError as error:
+            raise room.unavailable(error) from error
 
     def verify(self, *, deep: bool) -> Verified:
         try:

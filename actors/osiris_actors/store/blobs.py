@@ -18,6 +18,7 @@ else:
 RAW = "raw"
 ZSTD = "zstd"
 CODECS = (RAW, ZSTD)
+UNREADABLE = (zstd.ZstdError, ValueError)  # what `plain` raises
 _COMPRESS_ABOVE_BYTES = 1024
 _WORTH_IT = 1.1
 _MAX_CHUNK_BYTES = CHUNK_BYTES + CHUNK_BYTES // 256 + 64  # zstd's bound for what it cannot shrink
@@ -50,15 +51,16 @@ def unpack(blob: Blob) -> bytes:
     """Return the plain payload. Raises StoreDamaged naming the blob."""
     name = f"blob {blob.sha256[:12]}"
     try:
-        payload = b"".join(_plain(blob.codec, chunk) for chunk in blob.chunks)
-    except (zstd.ZstdError, ValueError) as error:
+        payload = b"".join(plain(blob.codec, chunk) for chunk in blob.chunks)
+    except UNREADABLE as error:
         raise StoreDamaged(name, str(error)) from error
     if len(payload) != blob.size or canon.sha256_hex(payload) != blob.sha256:
         raise StoreDamaged(name, "does not match its sha256")
     return payload
 
 
-def _plain(codec: str, chunk: bytes) -> bytes:
+def plain(codec: str, chunk: bytes) -> bytes:
+    """Return the plain bytes of one chunk. Raises one of UNREADABLE."""
     if codec == RAW:
         return chunk
     return zstd.ZstdDecompressor().decompress(chunk, CHUNK_BYTES + 1)

@@ -12,6 +12,7 @@ Rule 6: names are 1 to MAX_NAME_BYTES of UTF-8; a stream's is 9 bytes shorter an
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Protocol
 
 import msgspec
@@ -42,6 +43,29 @@ class StoreTooNew(Exception):  # noqa: N818 - named by what happened to the call
 
 class StoreUnavailable(Exception):  # noqa: N818 - named by what happened to the caller
     """The engine cannot open or read now; nothing is said about the data."""
+
+
+class StoreFull(StoreUnavailable):
+    """The disk has no room for what was asked."""
+
+
+class StoreMoved(Exception):  # noqa: N818 - named by what happened to the caller
+    """The store's files are no longer those that were opened: this owner's time is over.
+
+    `has_committed` says whether the units at hand may have been stored, where nobody finds them.
+    """
+
+    def __init__(self, why: str, *, has_committed: bool) -> None:
+        super().__init__(why)
+        self.has_committed = has_committed
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Why the store takes no writes now, under a code of `core.errors`, and the way out."""
+
+    code: str
+    why: str
+    fix: str
 
 
 Event = tuple[int, bytes]  # a stored event with its version
@@ -114,7 +138,7 @@ class Blob(msgspec.Struct, frozen=True):
 
 
 class Unit(msgspec.Struct, frozen=True):
-    """All that one command changes."""
+    """All that one command changes; with `reserve` it may use the room kept back on a full disk."""
 
     appends: tuple[Append, ...] = ()
     deltas: tuple[Delta, ...] = ()
@@ -124,6 +148,7 @@ class Unit(msgspec.Struct, frozen=True):
     blobs: tuple[Blob, ...] = ()
     key: Key | None = None
     reply: bytes = b""
+    reserve: bool = False
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -160,9 +185,11 @@ class Full(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """Nothing was stored: a poison unit, or a store that takes no writes now."""
+    """Nothing was stored: a poison unit, or a store that takes no writes now (see Trouble)."""
 
     why: str
+    code: str = "storage_error"
+    fix: str = "see `osiris health`, then call again"
 
 
 class Unknown(msgspec.Struct, frozen=True):
@@ -206,55 +233,21 @@ class Verified(msgspec.Struct, frozen=True):
     damage: tuple[Damage, ...]
 
 
-class Backend(Protocol):
-    """An engine: synchronous, called by one writer thread and by short reads.
+class Selection(msgspec.Struct, frozen=True):
+    """Streams by name and payloads by sha256."""
 
-    Every read has its own transaction. Reads raise StoreDamaged and StoreUnavailable.
-    """
+    streams: tuple[str, ...]
+    blobs: tuple[str, ...]
 
-    store_id: str
 
-    def commit_batch(self, units: tuple[Unit, ...]) -> tuple[Outcome, ...]:
-        """One write transaction; returns after fsync. An exception acknowledges no unit."""
-        ...
+class Exported(msgspec.Struct, frozen=True):
+    """What an export wrote, and the records it had to leave out."""
 
-    def head(self, stream: str) -> Head: ...
-
-    def read(self, stream: str, after: int = 0) -> Read:
-        """Return the newest snapshot above `after`, if any, and the events above both."""
-        ...
-
-    def history(self, stream: str, after: int, limit: int) -> tuple[Event, ...]:
-        """Return up to `limit` events above `after`, chain checked."""
-        ...
-
-    def lookup(self, key: str) -> Duplicate | None: ...
-
-    def counters(self, prefix: str) -> dict[str, int]: ...
-
-    def fence(self, contract: str) -> int: ...
-
-    def index(self, prefix: str, *, after: str = "", limit: int = 1000) -> tuple[Put, ...]:
-        """Return entries under `prefix` in key order, those above the key `after` only."""
-        ...
-
-    def get_index(self, key: str) -> bytes | None: ...
-
-    def streams(self, prefix: str) -> tuple[str, ...]: ...
-
-    def has_blob(self, sha256: str) -> bool: ...
-
-    def blob_size(self, sha256: str) -> int | None:
-        """Return the plain size in bytes, None when the blob is not there."""
-        ...
-
-    def get_blob(self, sha256: str) -> bytes | None:
-        """Return the plain bytes, every chunk and the whole hash checked."""
-        ...
-
-    def verify(self, *, deep: bool) -> Verified: ...
-
-    def close(self) -> None: ...
+    streams: int
+    events: int
+    blobs: int
+    size_bytes: int
+    damage: tuple[Damage, ...] = ()
 
 
 class Store(Protocol):
@@ -293,6 +286,24 @@ class Store(Protocol):
     async def get_blob(self, sha256: str) -> bytes | None: ...
 
     async def verify(self, *, deep: bool) -> Verified: ...
+
+    async def backup(self, directory: Path) -> None:
+        """Write a copy of all that is committed now into `directory`, which must be empty.
+
+        Raises StoreDamaged, StoreUnavailable and StoreFull.
+        """
+        ...
+
+    async def export(self, path: Path, selection: Selection | None = None) -> Exported:
+        """Write a bundle of the selection, or of everything, as of one moment.
+
+        What is damaged is left out and named. Raises StoreDamaged, StoreUnavailable, StoreFull.
+        """
+        ...
+
+    def trouble(self) -> Trouble | None:
+        """Return why commits are refused now, None when they are not."""
+        ...
 
     def watch(self, listener: Listener) -> Callable[[], None]:
         """Call `listener(stream, version)` after each commit, until the returned call ends it."""

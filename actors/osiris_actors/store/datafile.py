@@ -15,6 +15,7 @@ from pathlib import Path
 from osiris_actors.store.contract import StoreDamaged
 
 DATA = "data.mdb"
+LOCK = "lock.mdb"
 MARKER = "marker"
 
 # LMDB 0.9, 64 bit: page header 16, magic, version, address, map size, then two tree records of
@@ -72,22 +73,29 @@ def confirm(directory: Path, store_id: str, *, write: bool) -> None:
         raise StoreDamaged("meta store_id", f"is {store_id}, the marker says {marked}")
 
 
+def seal(directory: Path, store_id: str) -> None:
+    """Make a copy that has just been written durable, private and marked."""
+    data = directory / DATA
+    data.chmod(0o600)
+    sync(data)
+    _mark(directory, store_id)
+
+
 def _mark(directory: Path, store_id: str) -> None:
     draft = directory / f"{MARKER}.new"
-    with draft.open("w", encoding="ascii") as file:
-        file.write(f"{store_id}\n")
-        file.flush()
-        os.fsync(file.fileno())
+    draft.write_text(f"{store_id}\n", "ascii")
     draft.chmod(0o600)
+    sync(draft)
     draft.replace(directory / MARKER)
-    _sync_directory(directory)
-    _sync_directory(directory.parent)
+    sync(directory)
+    sync(directory.parent)
 
 
-def _sync_directory(directory: Path) -> None:
-    if os.name == "nt":  # directories cannot be opened there
+def sync(path: Path) -> None:
+    """Make a file's bytes, or a directory's names, durable. Raises OSError."""
+    if os.name == "nt" and path.is_dir():  # directories cannot be opened there
         return
-    handle = os.open(directory, os.O_RDONLY)
+    handle = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -2,7 +2,7 @@
 
 Rule 1: a write transaction begins and ends inside `commit_batch`, on the caller's thread; a read
         transaction inside one read.
-Rule 2: full sync, no write map: a commit that returned is on the disk.
+Rule 2: a commit that returned is on the disk.
 Rule 3: what fails before the commit stored nothing, and each unit is tried once on its own. What
         fails in the commit is Full when no room was the reason, else Unknown.
 Rule 4: after a panic of the engine nothing is written until the store is opened again.
@@ -10,58 +10,49 @@ Rule 5: the map is large and never grows; dead readers are cleared at open, ever
         READER_CHECK_BATCHES batches, and when no reader slot is left.
 """
 
-import errno
-import secrets
+import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, cast
+from typing import TYPE_CHECKING, Self
 
 import lmdb
-from lmdb import verify as walker
 
-from osiris_actors.store import datafile, identity, records
+from osiris_actors.store import datafile, identity, lmdb_env, room
 from osiris_actors.store.backend import RecordBackend
+from osiris_actors.store.checksum import TABLES, Table
 from osiris_actors.store.contract import (
     Failed,
     Full,
     Outcome,
-    StoreDamaged,
     StoreUnavailable,
     Unit,
     Unknown,
 )
 from osiris_actors.store.reads import bodies
-from osiris_actors.store.records import TABLES, Table
-from osiris_actors.store.settle import Records, settle
+from osiris_actors.store.settle import settle
 
 if TYPE_CHECKING:
     # the type of a table's handle has no public name
     from lmdb import _Database  # pyright: ignore[reportPrivateUsage]
 
-# the library types its main module only
-_problems = cast("Callable[[str], list[str]]", walker.verify)  # pyright: ignore[reportUnknownMemberType]
-
 MAP_BYTES = (8 if sys.platform == "win32" else 64) * 1024**3
 MAX_READERS = 1024
 READER_CHECK_BATCHES = 256
-_ENGINE = 0  # LMDB 0.9; its files are not those of 1.0
+RESTORE_FIX = "stop OSIRIS and run `osiris restore PATH`, PATH made by `osiris backup`"
 
-_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_DAMAGE = (
-    lmdb.CorruptedError,
-    lmdb.InvalidError,
-    lmdb.PageNotFoundError,
-    lmdb.VersionMismatchError,
-)
+
+def _new_id() -> str:
+    return os.urandom(16).hex()
 
 
 class LmdbBackend(RecordBackend):
     """The store in `directory`, which is created with mode 0700 where it is missing.
 
-    `new_id` gives a new store its id, 32 hex digits. Raises StoreDamaged, StoreTooNew and
-    StoreUnavailable.
+    `new_id` gives a new store its id, 32 hex digits. `walks` says whether a short file is walked
+    first; who opens without must be ready to die of it. `failures` counts commits that the engine
+    failed, lack of room apart. Raises StoreDamaged, StoreTooNew and StoreUnavailable.
     """
 
     def __init__(
@@ -71,27 +62,31 @@ class LmdbBackend(RecordBackend):
         map_bytes: int = MAP_BYTES,
         max_readers: int = MAX_READERS,
         read_only: bool = False,
-        new_id: Callable[[], str] = lambda: secrets.token_hex(16),
+        walks: bool = True,
+        new_id: Callable[[], str] = _new_id,
     ) -> None:
-        if datafile.is_short(directory):
-            _walk(directory)
         self._refusal = Failed("opened for reading only") if read_only else None
         self._batches = 0
+        self.failures = 0
         try:
-            self._env = _environment(directory, map_bytes, max_readers, read_only=read_only)
+            if datafile.is_short(directory) and walks:
+                lmdb_env.walk(directory)
+            self._env = lmdb_env.environment(directory, map_bytes, max_readers, read_only=read_only)
             self._open_tables(directory, new_id)
         except lmdb.Error as error:
-            raise _as_ours(error) from error
+            raise lmdb_env.as_ours(error) from error
+        except OSError as error:
+            raise room.unavailable(error) from error
 
     def _open_tables(self, directory: Path, new_id: Callable[[], str]) -> None:
         writable = self._refusal is None
         try:
             self._env.reader_check()
             if writable and not self._env.dbs() and not datafile.is_marked(directory):
-                _create(self._env, new_id())
-            with _LmdbView(self._env, _tables(self._env, ("meta",))) as view:
+                lmdb_env.create(self._env, new_id())
+            with _LmdbView(self._env, lmdb_env.tables(self._env, ("meta",))) as view:
                 self.store_id = identity.known(bodies(view))
-            self._dbs = _tables(self._env, TABLES)
+            self._dbs = lmdb_env.tables(self._env, TABLES)
             datafile.confirm(directory, self.store_id, write=writable)
         except BaseException:
             self._env.close()
@@ -115,6 +110,20 @@ class LmdbBackend(RecordBackend):
         lines = self._env.readers().splitlines()
         return tuple(line.strip() for line in lines if line.strip()[:1].isdigit())
 
+    def transaction(self) -> int:
+        """Return the number of the last transaction that is in force."""
+        return self._env.info()["last_txnid"]
+
+    def is_panicked(self) -> bool:
+        """Say whether the engine takes no more calls until it is opened again."""
+        try:
+            self._env.begin().abort()
+        except lmdb.PanicError:
+            return True
+        except lmdb.Error:
+            return False
+        return False
+
     def commit_batch(self, units: tuple[Unit, ...]) -> tuple[Outcome, ...]:
         if self._refusal is not None:
             return (self._refusal,) * len(units)
@@ -133,7 +142,7 @@ class LmdbBackend(RecordBackend):
         txn = self._env.begin(write=True)
         try:
             outcomes, changes = settle(units, bodies(_LmdbView(self._env, self._dbs, txn)))
-            _write(txn, self._dbs, changes)
+            lmdb_env.write(txn, self._dbs, changes)
         except BaseException:
             txn.abort()
             raise
@@ -148,16 +157,31 @@ class LmdbBackend(RecordBackend):
         return outcomes
 
     def _not_stored(self, error: lmdb.Error) -> Full | Failed:
+        if lmdb_env.is_no_room(error):
+            return Full(str(error))
+        self.failures += 1
         if isinstance(error, lmdb.PanicError):
             self._refusal = Failed(f"{error}; open the store again")
-            return self._refusal
-        return Full(str(error)) if _is_no_room(error) else Failed(str(error))
+        elif isinstance(error, lmdb_env.DAMAGE):
+            self._refusal = Failed(str(error), "store_damaged", RESTORE_FIX)
+        return self._refusal or Failed(str(error))
 
     def _not_committed(self, error: lmdb.Error, number: int) -> Full | Unknown:
         """Sort a failed commit: with no room left, and its meta page not in force, it is Full."""
-        if _is_no_room(error) and self._env.info()["last_txnid"] < number:
+        if lmdb_env.is_no_room(error) and self.transaction() < number:
             return Full(str(error))
+        self.failures += 1
         return Unknown(str(error))
+
+    def backup(self, directory: Path) -> None:
+        """Write a compact copy of one moment; commits go on meanwhile."""
+        try:
+            self._env.copy(str(directory), compact=True)
+            datafile.seal(directory, self.store_id)
+        except lmdb.Error as error:
+            raise lmdb_env.as_ours(error) from error
+        except OSError as error:
+            raise room.unavailable(error) from error
 
     def close(self) -> None:
         self._env.close()
@@ -182,7 +206,7 @@ class _LmdbView:
         try:
             self._txn = self._begin()
         except lmdb.Error as error:
-            raise _as_ours(error) from error
+            raise lmdb_env.as_ours(error) from error
         return self
 
     def _begin(self) -> "lmdb.Transaction[bytes]":
@@ -202,7 +226,7 @@ class _LmdbView:
             self._txn.abort()
         self._txn = None
         if isinstance(error, lmdb.Error):
-            raise _as_ours(error) from error
+            raise lmdb_env.as_ours(error) from error
 
     @property
     def txn(self) -> "lmdb.Transaction[bytes]":
@@ -220,70 +244,3 @@ class _LmdbView:
 
     def entries(self, table: Table) -> int:
         return self.txn.stat(self._dbs[table])["entries"]
-
-
-def _walk(directory: Path) -> None:
-    """Raise StoreDamaged when a page that is in use is not in the file, or is not sound."""
-    try:
-        problems = _problems(str(directory))
-    except walker.VerifyError as error:
-        problems = [str(error)]
-    if problems:
-        raise StoreDamaged(datafile.DATA, f"is cut: {problems[0]}")
-
-
-def _environment(
-    directory: Path, map_bytes: int, max_readers: int, *, read_only: bool
-) -> lmdb.Environment:
-    if not read_only:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return lmdb.Environment(
-        str(directory),
-        map_size=map_bytes,
-        readonly=read_only,
-        create=not read_only,
-        mode=0o600,
-        max_readers=max_readers,
-        max_dbs=2 * len(TABLES),
-        lib_version=_ENGINE,
-    )
-
-
-def _create(env: lmdb.Environment, store_id: str) -> None:
-    """Make all tables and the store's identity in one transaction."""
-    with env.begin(write=True) as txn:
-        dbs: dict[Table, _Database] = {
-            table: env.open_db(table.encode(), txn=txn) for table in TABLES
-        }
-        _write(txn, dbs, identity.new(store_id))
-
-
-def _tables(env: lmdb.Environment, names: Iterable[Table]) -> "dict[Table, _Database]":
-    return {name: _table(env, name) for name in names}
-
-
-def _table(env: lmdb.Environment, name: Table) -> "_Database":
-    try:
-        return env.open_db(name.encode(), create=False)
-    except lmdb.NotFoundError as error:
-        raise StoreDamaged(f"table {name}", "missing") from error
-
-
-def _write(
-    txn: "lmdb.Transaction[bytes]", dbs: "Mapping[Table, _Database]", changes: Records
-) -> None:
-    for (table, key), body in changes.items():
-        if body is None:
-            txn.delete(key, db=dbs[table])
-        else:
-            txn.put(key, records.stamped(table, key, body), db=dbs[table])
-
-
-def _is_no_room(error: lmdb.Error) -> bool:
-    return isinstance(error, lmdb.MapFullError | lmdb.DiskError) or error.code in _NO_ROOM
-
-
-def _as_ours(error: lmdb.Error) -> StoreDamaged | StoreUnavailable:
-    if isinstance(error, _DAMAGE):
-        return StoreDamaged(datafile.DATA, str(error))
-    return StoreUnavailable(str(error))

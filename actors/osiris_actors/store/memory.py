@@ -10,11 +10,13 @@ Rule 3: what was stored is durable: `reopen` is what a new process finds, and en
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 
 from osiris_actors.store.backend import RecordBackend
+from osiris_actors.store.checksum import TABLES, Table
 from osiris_actors.store.contract import Failed, Full, Outcome, StoreUnavailable, Unit, Unknown
 from osiris_actors.store.reads import View, bodies
-from osiris_actors.store.records import TABLES, Table, stamped
+from osiris_actors.store.records import stamped
 from osiris_actors.store.settle import Records, settle
 
 Fault = Callable[[str], None]
@@ -113,9 +115,13 @@ class MemoryBackend(RecordBackend):
     def reopen(self, *, fault: Fault = _no_fault) -> "MemoryBackend":
         """Return the store as the next process finds it; this one takes no more calls."""
         self.close()
-        successor = MemoryBackend(self.store_id, fault=fault)
-        successor._tables = {table: rows.copy() for table, rows in self._tables.items()}
+        successor = type(self)(self.store_id, fault=fault)
+        rows = {table: rows.copy() for table, rows in self._tables.items()}
+        successor._tables = rows  # noqa: SLF001  it is of this class
         return successor
+
+    def backup(self, directory: Path) -> None:
+        raise StoreUnavailable(f"kept in memory: nothing to copy to {directory}")
 
     def close(self) -> None:
         self._closed = True

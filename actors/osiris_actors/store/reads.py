@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Protocol
 
 from osiris_actors.store import blobs, records
+from osiris_actors.store.checksum import Table
 from osiris_actors.store.contract import (
     Blob,
     Duplicate,
@@ -19,7 +20,7 @@ from osiris_actors.store.contract import (
     Read,
     StoreDamaged,
 )
-from osiris_actors.store.records import GENESIS, Snapshot, Table
+from osiris_actors.store.records import GENESIS, Snapshot
 
 
 class Lookup(Protocol):
@@ -178,11 +179,20 @@ def blob(lookup: Lookup, key: bytes) -> bytes | None:
     row = blob_row(lookup, key)
     if row is None:
         return None
-    chunks = tuple(_chunk(lookup, records.chunk_key(key, n)) for n in range(row.chunks))
+    chunks = tuple(chunk(lookup, records.chunk_key(key, n)) for n in range(row.chunks))
     return blobs.unpack(Blob(key.hex(), row.size, row.codec, chunks))
 
 
-def _chunk(lookup: Lookup, key: bytes) -> bytes:
+def sound_blob(lookup: Lookup, key: bytes) -> records.BlobRow:
+    """Return the row of a blob whose every byte has been checked. Raises StoreDamaged."""
+    row = blob_row(lookup, key)
+    if row is None or blob(lookup, key) is None:
+        raise StoreDamaged(records.record_name("blobs", key), "missing")
+    return row
+
+
+def chunk(lookup: Lookup, key: bytes) -> bytes:
+    """Return the stored bytes of one chunk."""
     body = lookup("chunks", key)
     if body is None:
         raise StoreDamaged(records.record_name("chunks", key), "missing")

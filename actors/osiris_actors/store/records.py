@@ -1,38 +1,22 @@
 """The byte form of every record: how it is written, and how a read knows it is what was written.
 
-Rule 1: a stored value is a 16 byte checksum and a body. The checksum is blake2b over table, key
-        and body, so a record that changed, or that stands in another's place, does not match.
+Rule 1: a stored value is a checksum of 16 bytes (see `checksum`) and a body.
 Rule 2: event n of a stream is chain n and the event's bytes; chain n = H("chain", chain n-1,
         stream, n, bytes), chain 0 is 32 zero bytes. The head holds the last chain.
 Rule 3: bodies are MessagePack arrays whose fields are only appended, or plain bytes.
 Rule 4: versions and chunk numbers in keys are big-endian, so that keys sort in their order.
 """
 
-from hashlib import blake2b
-from typing import Final, Literal, TypeVar, get_args
+from typing import TypeVar
 
 import msgspec
 
 from osiris.core import canon
+from osiris_actors.store.checksum import CHECKSUM_BYTES, Table, checksum
 from osiris_actors.store.contract import MAX_NAME_BYTES, Duplicate, Head, StoreDamaged
-
-Table = Literal[
-    "meta",
-    "events",
-    "heads",
-    "snaps",
-    "keys",
-    "counters",
-    "fences",
-    "index",
-    "blobs",
-    "chunks",
-]
-TABLES: Final[tuple[Table, ...]] = get_args(Table)
 
 CHAIN_BYTES = 32
 GENESIS = bytes(CHAIN_BYTES)
-_CHECKSUM_BYTES = 16
 _VERSION_BYTES = 8
 _CHUNK_NUMBER_BYTES = 4
 _SHA_BYTES = 32
@@ -47,7 +31,6 @@ _NOUNS: dict[Table, str] = {
     "fences": "fence",
     "index": "index",
 }
-_TAGS: dict[Table, bytes] = {table: table.encode() + b"\0" for table in TABLES}
 
 T = TypeVar("T")
 
@@ -145,22 +128,15 @@ def _text(raw: bytes) -> str:
 
 def stamped(table: Table, key: bytes, body: bytes) -> bytes:
     """Return the stored value of a body."""
-    return _checksum(table, key, body) + body
+    return checksum(table, key, body) + body
 
 
 def checked(table: Table, key: bytes, stored: bytes) -> bytes:
     """Return the body of a stored value. Raises StoreDamaged."""
-    body = stored[_CHECKSUM_BYTES:]
-    if _checksum(table, key, body) != stored[:_CHECKSUM_BYTES]:
+    body = stored[CHECKSUM_BYTES:]
+    if checksum(table, key, body) != stored[:CHECKSUM_BYTES]:
         raise StoreDamaged(record_name(table, key), "does not match its checksum")
     return body
-
-
-def _checksum(table: Table, key: bytes, body: bytes) -> bytes:
-    hasher = blake2b(_TAGS[table], digest_size=_CHECKSUM_BYTES)
-    hasher.update(len(key).to_bytes(2, "big") + key)
-    hasher.update(body)
-    return hasher.digest()
 
 
 def decoded(decoder: msgspec.msgpack.Decoder[T], table: Table, key: bytes, body: bytes) -> T:

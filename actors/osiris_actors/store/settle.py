@@ -8,6 +8,7 @@ Rule 3: nothing here is durable: the outcomes hold only once `records` are commi
 from collections.abc import Callable, Iterable
 
 from osiris_actors.store import blobs, reads, records
+from osiris_actors.store.checksum import Table
 from osiris_actors.store.contract import (
     Append,
     Bump,
@@ -22,7 +23,7 @@ from osiris_actors.store.contract import (
     Unit,
 )
 from osiris_actors.store.reads import Lookup
-from osiris_actors.store.records import Snapshot, Table
+from osiris_actors.store.records import Snapshot
 
 Records = dict[tuple[Table, bytes], bytes | None]
 

@@ -8,9 +8,10 @@ Rule 3: deep also unpacks every blob and compares it with its name.
 """
 
 from osiris_actors.store import reads, records
+from osiris_actors.store.checksum import TABLES, Table
 from osiris_actors.store.contract import Damage, Head, StoreDamaged, Verified
 from osiris_actors.store.reads import View
-from osiris_actors.store.records import CHAIN_BYTES, GENESIS, TABLES, Table
+from osiris_actors.store.records import CHAIN_BYTES, GENESIS
 
 
 def verify(view: View, *, deep: bool) -> Verified:
