@@ -1,19 +1,19 @@
 """What a store holds against what its clients were told.
 
 Rule 1: it reads the stored records itself; nothing that served the clients takes part.
-Rule 2: lost = acknowledged and not exactly in its task's stream. Duplicated = any trace, answered
-        or not, that is there more than once in the whole store.
+Rule 2: lost = acknowledged, and a trace of it is not in its task's stream. Duplicated = answered
+        or not, and a trace of it is there more than once in the whole store.
 Rule 3: chain_ok = every checksum, chain and payload fits, and OSIRIS's own audit agrees.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
-from bench.crash_load import Trace
+from bench.crash_load import Trace, Traces
 from osiris import owner
 from osiris.core import events as ev
 from osiris.home import Home
@@ -26,14 +26,16 @@ Stored = Counter[tuple[str, Trace]]
 
 
 class Told(msgspec.Struct, frozen=True):
-    """What one agent knows: its task's stream, what was acknowledged, what may be there."""
+    """What one agent knows: its task's stream, calls acknowledged, calls that may be there."""
 
     stream: str
-    acked: tuple[Trace, ...]
-    unknown: tuple[Trace, ...]
+    acked: tuple[Traces, ...]
+    unknown: tuple[Traces, ...]
 
 
 class Verdict(msgspec.Struct, frozen=True):
+    """Numbers of calls."""
+
     acked: int
     acked_lost: int
     duplicated: int
@@ -56,19 +58,24 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def judge(told: Iterable[Told], stored: Stored) -> Verdict:
-    """Compare; `stored` counts traces by stream."""
-    agents = tuple(told)
+    """Compare what agents know with what is stored."""
     anywhere: Counter[Trace] = Counter()
     for (_, trace), times in stored.items():
         anywhere[trace] += times
-    acked = {(agent.stream, trace) for agent in agents for trace in agent.acked}
-    unknown = {(agent.stream, trace) for agent in agents for trace in agent.unknown}
+    agents = tuple(told)
+    acked = [(agent.stream, traces) for agent in agents for traces in agent.acked]
+    unknown = [(agent.stream, traces) for agent in agents for traces in agent.unknown]
     return Verdict(
         acked=len(acked),
-        acked_lost=sum(place not in stored for place in acked),
-        duplicated=sum(times > 1 for times in anywhere.values()),
-        unacked_stored=sum(place in stored for place in unknown - acked),
+        acked_lost=sum(not _is_stored(call, stored) for call in acked),
+        duplicated=sum(any(anywhere[t] > 1 for t in traces) for _, traces in acked + unknown),
+        unacked_stored=sum(_is_stored(call, stored) for call in unknown),
     )
+
+
+def _is_stored(call: tuple[str, Traces], stored: Stored) -> bool:
+    stream, traces = call
+    return all((stream, trace) in stored for trace in traces)
 
 
 def inspect(home: Home) -> Found:
@@ -87,11 +94,12 @@ def inspect(home: Home) -> Found:
 
 
 def _stored(backend: LmdbBackend, damage: list[str]) -> Iterator[tuple[str, Trace]]:
-    """Yield every trace with its stream; a stream that cannot be read on is noted as damage."""
+    """Yield each text of each event; a stream that cannot be read on is noted as damage."""
     for stream in backend.streams(""):
         try:
             for event in _history(backend, stream):
-                yield from ((stream, trace) for trace in _traces(event))
+                kind = type(event).__name__
+                yield from ((stream, Trace(kind, text)) for text in _texts(event))
         except StoreDamaged as error:
             damage.append(str(error))
 
@@ -104,15 +112,13 @@ def _history(backend: LmdbBackend, stream: str) -> Iterator[ev.Event]:
         after = page[-1][0]
 
 
-def _traces(event: ev.Event) -> tuple[Trace, ...]:
-    """Return the trace that `event` is, if it is one."""
-    kind = type(event).__name__
-    match event:
-        case ev.TaskStarted(objective=text) | ev.Noted(text=text):
-            return (Trace(kind, text),)
-        case ev.ActionObserved(call=call, ref=ref):
-            return (Trace(kind, f"{call} {ref}"),)
-        case ev.PlanSet(steps=steps):
-            return tuple(Trace(kind, step) for step in steps if step.startswith("agent "))
-        case _:
-            return ()
+def _texts(value: object) -> Iterator[str]:
+    """Yield every string in an event, however deep."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, msgspec.Struct):
+        for name in value.__struct_fields__:
+            yield from _texts(getattr(value, name))
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[object]", value):
+            yield from _texts(item)

@@ -1,7 +1,7 @@
 """One agent of the crash bench: what it sends, and what it was told.
 
-Rule 1: every mutating call leaves one trace in its task's stream that no other call leaves.
-Rule 2: a trace counts as acknowledged when a reply arrived that is no error, and at no other time.
+Rule 1: every mutating call leaves traces in its task's stream that no other call leaves.
+Rule 2: a call counts as acknowledged when a reply arrived that is no error, and at no other time.
 Rule 3: a call with a caller's `key` is sent again after a failure, under the same key. One without
         is dropped: what became of it is not known, and it may be there once or not at all.
 Rule 4: `busy` says that nothing was done, so any call may be sent again after it.
@@ -32,18 +32,21 @@ EXPECTED = frozenset({"owner_died", "no_owner", "busy", "timeout", "actor_died",
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """What a call leaves behind: the event's kind and the text or hashes only it holds."""
+    """An event that a call leaves behind: its kind, and a text or hash that no other event has."""
 
     kind: str
     mark: str
 
 
+Traces = tuple[Trace, ...]
+
+
 class Call(msgspec.Struct, frozen=True):
-    """A mutating call and the trace that proves it."""
+    """A mutating call and the traces that prove it."""
 
     tool: str
     arguments: dict[str, Any]
-    trace: Trace
+    traces: Traces
 
     @property
     def is_repeatable(self) -> bool:
@@ -57,8 +60,8 @@ class Agent:
         self, number: int, client: BridgeClient, seed: int, stopping: threading.Event
     ) -> None:
         self.task = ""
-        self.acked: list[Trace] = []
-        self.unknown: list[Trace] = []
+        self.acked: list[Traces] = []
+        self.unknown: list[Traces] = []
         self.heard: Counter[str] = Counter()
         self.is_done = False
         self._number = number
@@ -87,7 +90,7 @@ class Agent:
         except ClientGoneError:
             return
         finally:
-            self.unknown += [call.trace for call in (*self._waiting.values(), *self._again)]
+            self.unknown += [call.traces for call in (*self._waiting.values(), *self._again)]
 
     def _begin(self) -> None:
         """Shake hands and plan: each again until an owner lives long enough to answer."""
@@ -97,7 +100,7 @@ class Agent:
         while (reply := self._client.call(start.tool, start.arguments)).is_error:
             self._hear(reply)
         self.task = reply.pairs["task"]
-        self.acked.append(start.trace)
+        self.acked.append(start.traces)
 
     def _fill(self) -> None:
         while len(self._waiting) < WINDOW:
@@ -110,13 +113,13 @@ class Agent:
             self.heard["an answer to no question"] += 1
             return
         if not reply.is_error:
-            self.acked.append(call.trace)
+            self.acked.append(call.traces)
             return
         self._hear(reply)
         if call.is_repeatable or reply.code == "busy":
             self._again.append(call)
         else:
-            self.unknown.append(call.trace)
+            self.unknown.append(call.traces)
 
     def _hear(self, reply: Reply) -> None:
         self.heard[reply.code] += 1
@@ -127,7 +130,7 @@ class Agent:
         objective = self._mark()
         steps = ["look", "change", "test"]
         arguments = {"mode": "start", "objective": objective, "steps": steps, "key": objective}
-        return Call("plan", arguments, Trace("TaskStarted", objective))
+        return Call("plan", arguments, (Trace("TaskStarted", objective),))
 
     def _next(self) -> Call:
         makers = {"fact": self._fact, "action": self._action, "plan": self._plan_update}
@@ -140,21 +143,20 @@ class Agent:
         return msgspec.structs.replace(call, arguments=call.arguments | extra)
 
     def _fact(self, mark: str) -> Call:
-        return Call("observe", {"kind": "fact", "text": mark}, Trace("Noted", mark))
+        return Call("observe", {"kind": "fact", "text": mark}, (Trace("Noted", mark),))
 
     def _plan_update(self, mark: str) -> Call:
         arguments = {"mode": "update", "steps": ["look", mark, "test"]}
-        return Call("plan", arguments, Trace("PlanSet", mark))
+        return Call("plan", arguments, (Trace("PlanSet", mark),))
 
     def _action(self, mark: str) -> Call:
         args = {"command": f"make {mark}"}
         arguments: dict[str, Any] = {"kind": "action", "tool": "bash", "args": args, "ok": True}
-        ref = ""
+        traces: Traces = (Trace("ActionObserved", call_key("bash", args)),)
         if self._rng.random() < LARGE:
-            arguments["result"] = self._output(mark)
-            ref = sha256(arguments["result"].encode()).hexdigest()
-        trace = Trace("ActionObserved", f"{call_key('bash', args)} {ref}")
-        return Call("observe", arguments, trace)
+            arguments["result"] = output = self._output(mark)
+            traces += (Trace("RefStored", sha256(output.encode()).hexdigest()),)
+        return Call("observe", arguments, traces)
 
     def _output(self, mark: str) -> str:
         """Return what a build might print, 300 to LONGEST characters, mostly little."""

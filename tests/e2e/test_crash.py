@@ -22,7 +22,7 @@ BRIDGE = "import sys; from osiris.bridge import main; sys.exit(main(sys.argv[1:]
 
 STREAM = "task/7c3f90d1"
 ONE, TWO = Trace("Noted", "agent 0 item 1"), Trace("Noted", "agent 0 item 2")
-TOLD = Told(STREAM, acked=(ONE,), unknown=(TWO,))
+TOLD = Told(STREAM, acked=((ONE,),), unknown=((TWO,),))
 
 needs_signals = pytest.mark.skipif(os.name == "nt", reason="owners are killed by signals")
 
@@ -51,6 +51,12 @@ def test_what_was_answered_must_be_there_once() -> None:
     assert judge([TOLD], Counter({(STREAM, ONE): 1})) == Verdict(1, 0, 0, 0)
     assert judge([TOLD], Counter()) == Verdict(1, 1, 0, 0)
     assert judge([TOLD], Counter({(STREAM, ONE): 2})) == Verdict(1, 0, 1, 0)
+
+
+def test_a_call_is_lost_when_a_part_of_it_is() -> None:
+    whole = Told(STREAM, acked=((ONE, TWO),), unknown=())
+
+    assert judge([whole], Counter({(STREAM, ONE): 1})) == Verdict(1, 1, 0, 0)
 
 
 def test_what_was_answered_counts_only_in_its_own_task() -> None:
