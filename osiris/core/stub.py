@@ -122,7 +122,8 @@ def _head(text: str, data: bytes, kind: Kind, tool: str) -> str:
     lines = total_lines(data)
     size = f"{len(data):,} B" if len(data) < _IN_BYTES else f"{len(data) / 1000:,.0f} kB"
     name = plain.one_line(tool, _NAME)
-    by = f" from {name}" if name and weight(name) <= _NAME // 2 else ""
+    shown = name and weight(name) <= _NAME // 2 and not plain.looks_like_manifest(name)
+    by = f" from {name}" if shown else ""
     plural = "" if lines == 1 else "s"
     much = f"{lines:,} line{plural}, {size}, ~{_rounded(text)} tokens"
     return f"[{_KINDS[kind][0]}{by}: {much}, kept whole]"
@@ -174,7 +175,9 @@ def _fact(kind: Kind, data: bytes, room: _Room) -> str:
     limit = min(room.chars - 1, room.tokens * 4)
     while limit > _LINE // 4:
         told = fact(kind, data, limit)
-        if not told or room.takes(told):
+        if not told or plain.looks_like_manifest(told):
+            return ""
+        if room.takes(told):
             return told
         limit = limit * 4 // 5
     return ""
