@@ -9,6 +9,7 @@ from osiris.core.decide import decide
 from osiris.core.decision import Facts, Payload
 from osiris.core.handoff import Contract
 from osiris.core.index import CallEntry, RefEntry
+from osiris.core.loop_call import Call, see
 from osiris.core.manifest import manifest
 from osiris.core.memory import Entry
 from osiris.core.task_state import TaskState, apply
@@ -88,14 +89,15 @@ def _life() -> Iterator[ev.Event]:
     yield ev.PlanSet(STEPS)
     for number in range(40):
         yield ev.DecisionPinned(f"d{number}", TEXT)
-        yield ev.ActionObserved("Bash", "0f" * 8, "a1" * 8, ok=True)
+        call = Call("Bash", {"command": f"make part{number}"}, f"built {number}", True, number)
+        yield ev.ActionObserved(see(call), ok=True)
         yield ev.RefStored(f"{number:02x}" * 32, 40_000, 9_999, "exact", "Bash", "path")
         yield ev.KeptOut(f"{number:02x}" * 32, "receipt", "shell", 9_999)
         yield ev.Charged({"reply": 4_000, "arguments": 900, "stub": 1_200}, 30)
 
 
 def _payload(door: str) -> Payload:
-    return Payload("ab" * 32, 99_999, 99_999, 25_999, "exact", "stub", "a1" * 8, door)
+    return Payload("ab" * 32, 99_999, 99_999, 25_999, "exact", "stub", door)
 
 
 def _fields(facts: Facts) -> dict[str, object]:

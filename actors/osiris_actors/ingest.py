@@ -14,10 +14,11 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris.core import canon, commands, loop_signature, stub
+from osiris.core import canon, commands, stub
 from osiris.core.commands import Command, Handoff, Observe
 from osiris.core.decision import Payload
 from osiris.core.errors import Refusal
+from osiris.core.loop_call import Call, see
 from osiris.core.modes import MODES
 from osiris.core.tokens import Count
 from osiris.service import Ask, Caller
@@ -47,13 +48,13 @@ class Files(Protocol):
 
 
 class Raw(Struct, frozen=True):
-    """A text as it came: from which tool, by which door, and whether the tool said ok."""
+    """A text as it came: from which tool, by which door, in answer to which call."""
 
     text: str
     tool: str
     door: str
     path: str = ""
-    ok: bool | None = None
+    call: Call | None = None
 
 
 class Ingested(Struct, frozen=True):
@@ -124,7 +125,7 @@ class Ingest:
         read = await self._files.read(path, caller.roots)
         if isinstance(read, Refusal):
             return Refused(read, taken.arguments)
-        raw = Raw(read.text, command.tool or "read", "path", path, command.ok)
+        raw = Raw(read.text, command.tool or "read", "path", path, _call(command))
         payload, blob = await self.payload(raw)
         content = canon.hexdigest("content", [taken.content, payload.sha256])
         return Ingested(command, content, taken.arguments, payload, blob)
@@ -147,7 +148,7 @@ class Ingest:
                 built = self._built(raw, hits)
                 return Ingested(command, content, size + built[0].tokens, *built)
             case Observe(kind="action", result=str(result_text)):
-                raw = Raw(result_text, command.tool or "", "result", "", command.ok)
+                raw = Raw(result_text, command.tool or "", "result", "", _call(command))
                 built = self._built(raw, hits)
                 return Ingested(command, content, size + built[0].tokens, *built)
             case _:
@@ -168,8 +169,8 @@ class Ingest:
             tokens=tokens.n,
             method=tokens.method,
             stub=stub.stub(text, raw.tool, sha256=blob.sha256),
-            signature=loop_signature.signature(text, raw.ok),
             door=raw.door,
+            seen=None if raw.call is None else see(replace(raw.call, text=text)),
             redacted=hits,
             path=raw.path,
             text=text if tokens.n <= DELIVERED_TOKENS else "",
@@ -185,6 +186,13 @@ class Ingest:
     @staticmethod
     def _refused(code: str, what: str, fix: str, taken: Ingested) -> Refused:
         return Refused(Refusal(code, what, fix), taken.arguments)
+
+
+def _call(command: Observe) -> Call:
+    """Return the call whose result a payload is; its text comes with the payload."""
+    return Call(
+        command.tool or "", command.args or {}, "", command.ok, 0, batch=command.batch or ""
+    )
 
 
 def _size(value: object) -> int:

@@ -12,6 +12,7 @@ from osiris.core import events as ev
 from osiris.core.errors import Refusal
 from osiris.core.handoff import LEASE_S, Contract
 from osiris.core.index import CallEntry, RefEntry
+from osiris.core.loop_window import Seen
 from osiris.core.memory import Entry
 from osiris.core.replies import Reply
 
@@ -22,7 +23,7 @@ class Payload(Struct, frozen=True):
     """An ingested payload: redacted, hashed, counted, stored or about to be.
 
     `stub` stands for it, `text` is the payload itself when it is short enough to be delivered;
-    `signature` is its result identity; `door` is result, path or pipe.
+    `seen` is what the loop guard keeps of the call; `door` is result, path or pipe.
     """
 
     sha256: str
@@ -31,8 +32,8 @@ class Payload(Struct, frozen=True):
     tokens: int
     method: str
     stub: str
-    signature: str
     door: str
+    seen: Seen | None = None
     redacted: int = 0
     path: str = ""
     text: str = ""

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from osiris.core.loop_window import Seen
+
 FORMAT = 1  # a new kind or field raises it; older code refuses to open a newer store
 
 
@@ -66,15 +68,11 @@ class Noted(Struct, frozen=True, array_like=True):
 
 
 class ActionObserved(Struct, frozen=True, array_like=True):
-    """One tool call of the agent: `call` is H(tool, args), `signature` that of its result."""
+    """One tool call of the agent, as the loop guard saw it; `seen.ref` is its payload's sha256."""
 
-    tool: str
-    call: str
-    signature: str
+    seen: Seen
     ok: bool | None
-    ref: str = ""
     tokens: int = 0
-    batch: str = ""
     project: str = ""
 
 

@@ -124,8 +124,8 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
             )
             return ((f"ref/{stream}/{ref.sha256}", _encoder.encode(known)),)
         case ev.ActionObserved() as seen if seen.project and after is not None:
-            call = CallEntry(after.task, at.by, at.at_ms, seen.ref, seen.ok, seen.tool)
-            return ((f"call/{seen.project}/{seen.call}", _encoder.encode(call)),)
+            call = CallEntry(after.task, at.by, at.at_ms, seen.seen.ref, seen.ok, seen.seen.tool)
+            return ((f"call/{seen.project}/{seen.seen.call}", _encoder.encode(call)),)
         case ev.SnapshotTaken(item, seal) if after is not None:
             return ((f"snap/{after.task}/{item}", seal.encode()),)
         case ev.KeptOut() as kept if kept.session:

@@ -7,11 +7,15 @@ Rule 3: a drop counts as declared, once per session, agent and ref, only if the 
 Rule 4: pinned texts never change under their id.
 """
 
+from msgspec.structs import replace
+
 from osiris.core import drift, ledger, plain, planning, prefix, refs
 from osiris.core import events as ev
 from osiris.core.commands import Observe
 from osiris.core.decision import Decision, Facts, Payload, refuse
-from osiris.core.loop_identity import call_key
+from osiris.core.loop_call import Call, see
+from osiris.core.loop_window import Seen
+from osiris.core.loopguard import Verdict, judge
 from osiris.core.manifest import manifest
 from osiris.core.memory import ScopeState
 from osiris.core.modes import Mode, mode_of
@@ -69,27 +73,37 @@ def _action(state: TaskState, command: Observe, facts: Facts) -> Decision:
     payload = facts.payload
     sizes = state.payloads if payload is None else (*state.payloads, payload.tokens)
     mode = mode_of(sizes)
-    seen = ev.ActionObserved(
-        tool=command.tool,
-        call=call_key(command.tool, command.args or {}),
-        signature="" if payload is None else payload.signature,
-        ok=command.ok,
-        ref=_sha256(facts),
-        tokens=0 if payload is None else payload.tokens,
-        batch=command.batch or "",
-        project=facts.project,
+    seen = _seen(command.tool, command, facts)
+    verdict = judge(state.loop, seen)
+    event = ev.ActionObserved(
+        seen, command.ok, 0 if payload is None else payload.tokens, facts.project
     )
     stored = () if payload is None else _stored(command.tool, payload, facts)
-    events = (seen, *stored)
-    reply = _answer(planning.fold(state, events, facts), mode, facts)
+    events = (event, *stored)
+    reply = with_verdict(_answer(planning.fold(state, events, facts), mode, facts), verdict)
     delivered = payload.tokens if payload is not None and reply.block is not None else 0
     return Decision(events, reply, delivered=delivered)
 
 
-def _sha256(facts: Facts) -> str:
-    if facts.payload is not None:
-        return facts.payload.sha256
-    return "" if facts.ref is None else facts.ref.sha256
+def _seen(tool: str, command: Observe, facts: Facts) -> Seen:
+    """Return what the loop guard keeps of this call; with a payload, ingest has looked at it."""
+    payload = facts.payload
+    if payload is not None and payload.seen is not None:
+        return replace(payload.seen, at_ms=facts.now_ms, ref=payload.sha256)
+    ref = payload.sha256 if payload is not None else ""
+    ref = ref or ("" if facts.ref is None else facts.ref.sha256)
+    batch = command.batch or ""
+    return see(Call(tool, command.args or {}, None, command.ok, facts.now_ms, batch=batch, ref=ref))
+
+
+def with_verdict(reply: Reply, verdict: Verdict) -> Reply:
+    """Return `reply` with what the loop guard says, if it says anything."""
+    if verdict.level == "none":
+        return reply
+    action = (("required_action", verdict.required_action),) if verdict.required_action else ()
+    pairs = (*reply.pairs, ("verdict", verdict.word), ("pattern", verdict.rule), *action)
+    notes = (f"evidence: {verdict.evidence}", f"instead: {verdict.alternative}")
+    return replace(reply, pairs=pairs, notes=(*notes[: 2 - bool(action)], *reply.notes))
 
 
 def _stored(tool: str, payload: Payload, facts: Facts) -> tuple[ev.Event, ...]:

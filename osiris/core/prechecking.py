@@ -3,11 +3,12 @@
 | finding                                     | allow | verdict             |
 | unknown seal                                | no    | block               |
 | budget over                                 | no    | block               |
-| the same read was answered in this task     | yes   | suggest_alternative |
+| the loop guard's block or stop still stands | no    | block, stop         |
+| its suggestion or warning still stands      | yes   | suggest_alternative, warn |
 | another agent of the project has the answer | yes   | suggest_alternative |
 
 Rule 1: it changes nothing and is no history.
-Rule 2: a duplicate is offered for read-only tools alone, and not after a later write.
+Rule 2: what another agent did is offered for read-only tools alone.
 """
 
 from osiris.core import plain, refs
@@ -15,26 +16,14 @@ from osiris.core.commands import Precheck
 from osiris.core.decision import Decision, Facts
 from osiris.core.drift import is_unknown
 from osiris.core.drift import pairs as drift_pairs
+from osiris.core.index import CallEntry
 from osiris.core.loop_identity import call_key
+from osiris.core.loop_kinds import kind_of
+from osiris.core.loopguard import foresee
 from osiris.core.manifest import budget_word, manifest
+from osiris.core.observing import with_verdict
 from osiris.core.replies import Reply
-from osiris.core.task_state import SeenCall, TaskState
-
-READ_ONLY = frozenset(
-    {
-        "read",
-        "grep",
-        "glob",
-        "ls",
-        "cat",
-        "view",
-        "search",
-        "find",
-        "webfetch",
-        "websearch",
-        "fetch",
-    }
-)
+from osiris.core.task_state import TaskState
 
 
 def precheck(state: TaskState, command: Precheck, facts: Facts) -> Decision:
@@ -42,37 +31,23 @@ def precheck(state: TaskState, command: Precheck, facts: Facts) -> Decision:
         return _denied("unknown_seal", "carry the manifest of this reply", manifest(state))
     if budget_word(state) == "over":
         return _denied("budget_exceeded", "ask for a larger budget with plan update budget=", "")
-    allowed = (("allow", "yes"), *drift_pairs(state, facts))
-    found = _earlier(state, command)
-    if found is not None:
-        return _alternative(allowed, found.ref, "this task", f"seq={found.version}")
-    if facts.seen is not None and _is_read(command.tool):
-        by = plain.one_line(facts.seen.by, 40)
-        return _alternative(allowed, facts.seen.ref, by, f"task={facts.seen.task}")
-    return Decision((), Reply((*allowed, ("verdict", "none"))))
+    args = command.args or {}
+    verdict = foresee(state.loop, call_key(command.tool, args), facts.now_ms)
+    if verdict.level in ("block", "stop"):
+        return Decision((), with_verdict(Reply((("allow", "no"),)), verdict))
+    allowed = Reply((("allow", "yes"), *drift_pairs(state, facts)))
+    if verdict.level != "none":
+        return Decision((), with_verdict(allowed, verdict))
+    if facts.seen is not None and kind_of(command.tool, args) == "read":
+        return Decision((), _done_elsewhere(allowed, facts.seen))
+    return Decision((), Reply((*allowed.pairs, ("verdict", "none"))))
 
 
-def _earlier(state: TaskState, command: Precheck) -> SeenCall | None:
-    if not _is_read(command.tool):
-        return None
-    key = call_key(command.tool, command.args or {})
-    for seen in reversed(state.recent):
-        if seen.call == key and seen.ok is not False:
-            return seen
-        if not _is_read(seen.tool):
-            return None
-    return None
-
-
-def _is_read(tool: str) -> bool:
-    return tool.lower() in READ_ONLY
-
-
-def _alternative(allowed: tuple[tuple[str, str], ...], ref: str, by: str, where: str) -> Decision:
-    pairs = (*allowed, ("verdict", "suggest_alternative"))
-    known = f"seen: the same call by {by}, {where}"
-    use = f"use: recall ref={refs.short(ref)}" if ref else "use: the answer you have"
-    return Decision((), Reply(pairs, (known, use)))
+def _done_elsewhere(allowed: Reply, seen: CallEntry) -> Reply:
+    pairs = (*allowed.pairs, ("verdict", "suggest_alternative"))
+    known = f"seen: the same call by {plain.one_line(seen.by, 40)}, task={seen.task}"
+    use = f"use: recall ref={refs.short(seen.ref)}" if seen.ref else "use: ask for its answer"
+    return Reply(pairs, (known, use))
 
 
 def _denied(code: str, action: str, shown: str) -> Decision:

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from osiris.core import contracts, prefix
 from osiris.core import events as ev
 from osiris.core.handoff import Ancestor, Contract
+from osiris.core.loop_window import Window, push, renewed
 
 FOLD = 1
-RECENT_CALLS = 64
 RECENT_PAYLOADS = 20
 RECENT_REFS = 16
 
@@ -27,18 +27,6 @@ RECENT_REFS = 16
 class Step(Struct, frozen=True, array_like=True):
     text: str
     done: bool = False
-
-
-class SeenCall(Struct, frozen=True, array_like=True):
-    """One observed action in the window of a task."""
-
-    call: str
-    signature: str
-    tool: str
-    ok: bool | None
-    ref: str
-    version: int
-    at_ms: int
 
 
 class RecentRef(Struct, frozen=True, array_like=True):
@@ -69,7 +57,7 @@ class TaskState(Struct, frozen=True, array_like=True):
     files: int = 0
     seal: str = ""
     seals: int = 0
-    recent: tuple[SeenCall, ...] = ()
+    loop: Window = Window()
     recent_refs: tuple[RecentRef, ...] = ()
     payloads: tuple[int, ...] = ()
     budget: dict[str, int] = {}
@@ -144,7 +132,10 @@ def _step(state: TaskState, event: ev.StepMarked, _: ev.Stamped) -> Change:
         replace(step, done=event.done) if n == event.step else step
         for n, step in enumerate(state.steps, 1)
     )
-    return {"steps": marked}
+    if marked == state.steps:
+        return {}
+    loop = renewed(state.loop, "plan_step") if event.done else state.loop
+    return {"steps": marked, "loop": loop}
 
 
 def _budget(_: TaskState, event: ev.BudgetSet, __: ev.Stamped) -> Change:
@@ -167,20 +158,9 @@ def _noted(state: TaskState, _: ev.Noted, __: ev.Stamped) -> Change:
     return {"notes": state.notes + 1}
 
 
-def _action(state: TaskState, event: ev.ActionObserved, at: ev.Stamped) -> Change:
-    seen = SeenCall(
-        event.call,
-        event.signature,
-        event.tool,
-        event.ok,
-        event.ref,
-        state.version + 1,
-        at.at_ms,
-    )
-    return {
-        "actions": state.actions + 1,
-        "recent": (*state.recent[-RECENT_CALLS + 1 :], seen),
-    }
+def _action(state: TaskState, event: ev.ActionObserved, _: ev.Stamped) -> Change:
+    seen = replace(event.seen, version=state.version + 1)
+    return {"actions": state.actions + 1, "loop": push(state.loop, seen)}
 
 
 def _ref(state: TaskState, event: ev.RefStored, _: ev.Stamped) -> Change:

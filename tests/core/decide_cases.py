@@ -39,7 +39,6 @@ def payload(tokens: int, door: str = "path", sha256: str = "ab" * 32) -> Payload
         tokens=tokens,
         method="exact",
         stub="STUB",
-        signature="a1" * 8,
         door=door,
         text="TEXT",
     )

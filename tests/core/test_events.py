@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from osiris.core import events as ev
+from osiris.core.loop_window import Seen
 
 AT = 1_764_500_000_123
 STORED = Path(__file__).parent / "golden" / "events.txt"
@@ -22,13 +23,11 @@ EVENTS: dict[tuple[str, int], ev.Event] = {
     ("DecisionPinned", 1): ev.DecisionPinned(id="d1", text="use profile.ps1"),
     ("Noted", 1): ev.Noted(kind="lesson", id="l1", text="quote paths", task="7c3f90d1"),
     ("ActionObserved", 1): ev.ActionObserved(
-        tool="bash",
-        call="0f0f0f0f0f0f0f0f",
-        signature="a1a1a1a1a1a1a1a1",
+        seen=Seen(
+            "0f" * 8, "a1" * 8, "bash", "run", "deterministic", AT, batch="b1", ref="ab" * 32
+        ),
         ok=False,
-        ref="abababababababababababababababababababababababababababababababab",
         tokens=812,
-        batch="b1",
         project="p1",
     ),
     ("RefStored", 1): ev.RefStored(

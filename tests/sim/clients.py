@@ -7,9 +7,10 @@ import trio
 from msgspec import Struct
 
 from osiris.service import Answer, Ask, Caller
-from tests.sim.world import World
+from tests.sim.world import LEASE_S, World
 
 RETRIES = 40
+EARLY_S = 0.05
 AGAIN = ("busy", "storage_full", "storage_error", "actor_died", "timeout", "quarantined")
 
 
@@ -40,7 +41,9 @@ class NoTurn:
 class Client:
     """One agent on one connection."""
 
-    def __init__(self, world: World, number: int, shared: list[str], offers: list[str]) -> None:
+    def __init__(
+        self, world: World, number: int, shared: list[str], offers: list[tuple[str, str]]
+    ) -> None:
         self.world = world
         self.rng = random.Random(f"{world.rng.random()}/{number}")
         self.caller = Caller(f"{number:032x}", "sim", "uid:0", "proj", ())
@@ -65,11 +68,24 @@ class Client:
             arguments["budget"] = f"tokens={self.rng.choice((5, 20, 60))}"
         call = await self._send("handoff", arguments, marker)
         if call.is_acknowledged:
-            self.offers.append(call.answer.partition("contract=")[2].split()[0])
+            contract = call.answer.partition("contract=")[2].split()[0]
+            self.offers.append((contract, self._own))
+
+    async def _pause(self) -> None:
+        await trio.sleep(self.rng.random() * 2)
+
+    async def _linger(self, issuer: str) -> None:
+        """Fall silent until the lease runs out while its issuer waits for the disk."""
+        await trio.sleep(LEASE_S - EARLY_S)
+        marker = self._marker()
+        arguments = {"kind": "fact", "text": marker, "task": issuer}
+        with trio.move_on_after(2 * EARLY_S):
+            await self._send("observe", arguments, marker)
+        await trio.sleep(EARLY_S)
 
     async def _settle(self) -> None:
         """Verify, reject or cancel a contract of the own task."""
-        mine = [c for c in self.offers if c.startswith("h")]
+        mine = [contract for contract, issuer in self.offers if issuer == self._own]
         if mine:
             op = self.rng.choice(("verify", "verify", "reject", "cancel"))
             contract = self.rng.choice(mine)
@@ -79,13 +95,13 @@ class Client:
         """Accept somebody's contract, work on it, fall silent or return it."""
         if not self.offers:
             return
-        contract = self.rng.choice(self.offers)
+        contract, issuer = self.rng.choice(self.offers)
         call = await self._send("handoff", {"op": "accept", "contract": contract}, "")
         if not call.is_acknowledged:
             return
         child = call.answer.partition("task=")[2][:8]
         for _ in range(self.rng.randrange(4)):
-            await trio.sleep(self.rng.random() * 2)
+            await (self._linger(issuer) if self.rng.random() < 0.5 else self._pause())
             marker = self._marker()
             arguments = {"kind": "fact", "text": marker, "task": child}
             await self._send("observe", arguments, marker)

@@ -79,8 +79,8 @@ def _marker(event: ev.Event, *, is_child: bool) -> str:
     match event:
         case ev.TaskStarted(objective=marker):
             return "" if is_child else marker
-        case ev.ActionObserved(tool=marker):
-            return marker
+        case ev.ActionObserved(seen=seen):
+            return seen.tool
         case ev.DecisionPinned(text=marker) | ev.ConstraintAdded(text=marker):
             return marker
         case ev.Noted(text=marker) if marker != "hello":

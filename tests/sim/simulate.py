@@ -38,7 +38,7 @@ def simulate(seed: int, *, writer: type[Writer] = Writer) -> dict[str, int]:
 
 async def _live(world: World) -> list[Call]:
     shared: list[str] = []
-    offers: list[str] = []
+    offers: list[tuple[str, str]] = []
     clients = [Client(world, number, shared, offers) for number in range(CLIENTS)]
     with trio.fail_after(LIMIT_S):
         async with trio.open_nursery() as owners:

@@ -42,6 +42,7 @@ T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 DAY_TOKENS = 2_000
 LEASE_S = 3
+SLOWEST_S = 0.2
 
 
 class Crash(BaseException):
@@ -113,6 +114,17 @@ def _event(key: bytes) -> tuple[str, int]:
     return key[:-9].decode(), int.from_bytes(key[-8:], "big")
 
 
+class SlowLane(InlineLane):
+    """A disk that takes its time, virtual and up to SLOWEST_S a commit."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+
+    async def call(self, function: Callable[[*Ts], T], *args: *Ts) -> T:
+        await trio.sleep(self._rng.choice((0, 0, self._rng.random() * SLOWEST_S)))
+        return await super().call(function, *args)
+
+
 class World:
     """The disk, the dice, and the owner of the moment."""
 
@@ -169,7 +181,7 @@ class World:
 
     async def _owner(self) -> None:
         env = SimEnv(self.rng)
-        store = self._writer(self.backend, env, lane=InlineLane())
+        store = self._writer(self.backend, env, lane=SlowLane(self.rng))
         tools = Tools(store, env, Charges(), tokens.estimate)
         ingest = Ingest(env, NoSecrets(), NoFiles(), tokens.estimate)
         ingest.ready.set()
