@@ -60,14 +60,22 @@ async def child_of(tools: Tools, contract: Contract | None) -> Child | None:
 
 
 async def inputs_of(
-    store: Store, stream: str, names: tuple[str, ...]
+    store: Store, streams: tuple[str, ...], names: tuple[str, ...]
 ) -> tuple[tuple[RefEntry, ...], str]:
-    """Return (the refs that `names` mean in `stream`, the first name that means none)."""
+    """Return (the refs that `names` mean in `streams`, the first name that means none)."""
     found: list[RefEntry] = []
     for name in names:
-        digits = refs.parse(name)
-        puts = await store.index(f"ref/{stream}/{digits}", limit=2) if digits else ()
-        if len(puts) != 1 or puts[0].value is None:
+        entry = await _ref(store, streams, name)
+        if entry is None:
             return tuple(found), name
-        found.append(index.ref_entry(puts[0].value))
+        found.append(entry)
     return tuple(found), ""
+
+
+async def _ref(store: Store, streams: tuple[str, ...], name: str) -> RefEntry | None:
+    digits = refs.parse(name)
+    for stream in streams if digits else ():
+        puts = await store.index(f"ref/{stream}/{digits}", limit=2)
+        if len(puts) == 1 and puts[0].value is not None:
+            return index.ref_entry(puts[0].value)
+    return None

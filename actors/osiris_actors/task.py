@@ -163,7 +163,8 @@ class TaskActor:
         store, state = self.tools.store, self.stream.state
         contract = await contract_of(store, state, ask.contract) if ask.contract else None
         names = (command.inputs or ()) if contract is None else contract.inputs
-        inputs, missing = await inputs_of(store, self.stream.name, names)
+        reach = (self.stream.name, f"project/{state.project}")
+        inputs, missing = await inputs_of(store, reach, names)
         return replace(
             facts,
             acting=ask.acting,

@@ -78,9 +78,12 @@ async def _demo(connect: Connect, ask_at: AskAt, folder: Path, as_json: bool) ->
     env = {"OSIRIS_HOME": home.root, "OSIRIS_ROOTS": str(demo_material.stdlib())}
     say = _silent if as_json else _narrate
     command = (sys.executable, "-P", "-m", "osiris")
-    async with connect(command, env, str(project), name=HOST) as caller:
+    async with (
+        connect(command, env, str(project), name=HOST) as first,
+        connect(command, env, str(project), name=HOST) as second,
+    ):
         outside = Outside(ask, lambda: _owner(home), project_id(str(project)), say)
-        job = Job(caller, outside)
+        job = Job(first, second, outside)
         task = await job.run()
         say("audit every stored byte")
         return await trio.to_thread.run_sync(_settle, job.tally, ask, task, outside.project, began)
@@ -132,6 +135,8 @@ def _stored(ask: Ask, task: str, project: str) -> set[str]:
                     found.add(f"step {event['step']}")
                 case "DecisionPinned":
                     found.add(event["id"])
+                case "HandoffOffered":
+                    found.add(event["contract"])
     return found
 
 
@@ -161,6 +166,7 @@ def as_dict(result: Result) -> dict[str, Any]:
         "overhead": result.overhead,
         "facts_needed": result.tally.facts_needed,
         "facts_found": result.tally.facts_found,
+        "handoff": result.tally.handoff,
         "owner_killed": result.tally.owner_killed,
         "acked": len(result.tally.acknowledged),
         "acked_lost": result.acked_lost,

@@ -1,4 +1,4 @@
-"""The demo's job: an agent learns its way around a code base, loses its server half way, goes on.
+"""The demo's job: two agents learn their way around a code base and lose their server half way.
 
 Rule 1: each fact the job needs has an answer worked out without OSIRIS; a fact that cannot be
         recalled fails the demo.
@@ -9,7 +9,7 @@ Rule 3: the owner is killed with a call under way.
 import json
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 import trio
@@ -19,6 +19,8 @@ from osiris.cli import demo_material as material
 from osiris.cli.demo_material import Output
 from osiris.cli.demo_result import Payload, Tally
 
+SECOND = "reader"
+Say = Callable[..., Awaitable[str]]
 Ask = Callable[[str, Mapping[str, Any], bytes], tuple[dict[str, Any], bytes]]
 
 
@@ -44,9 +46,10 @@ class Outside(Struct, frozen=True):
 class Job:
     """One agent at work."""
 
-    def __init__(self, caller: ToolCaller, outside: Outside) -> None:
+    def __init__(self, caller: ToolCaller, second: ToolCaller, outside: Outside) -> None:
         self.tally = Tally()
         self._caller = caller
+        self._second = second
         self._outside = outside
         self._say = outside.say
         self._root = material.stdlib()
@@ -56,8 +59,9 @@ class Job:
     async def run(self) -> str:
         """Do the whole job; return the task's id."""
         self.tally.spoken.extend(await self._caller.listing())
+        self.tally.spoken.extend(await self._second.listing())
         self._say("plan the task")
-        steps = ["read the sources", "measure the imports", "find the largest module", "report"]
+        steps = ["read the sources", "measure the imports", "hand over the listing", "report"]
         started = await self._call(
             "osiris_plan",
             mode="start",
@@ -67,8 +71,7 @@ class Job:
         task = started.partition("task=")[2][:8]
         await self._read_sources()
         await self._measure_imports()
-        await self._lose_the_owner()
-        await self._find_largest()
+        await self._hand_over()
         await self._remember()
         await self._step(4)
         await self._call("osiris_checkpoint", mode="report")
@@ -103,20 +106,43 @@ class Job:
         self.tally.acknowledged.append("d-json")
         await self._step(2)
 
+    async def _hand_over(self) -> None:
+        """Let a second agent find the largest module; the owner dies between offer and accept."""
+        self._say("offer a part of the job to a second agent")
+        listed = await self._piped(material.listing())
+        offered = await self._call(
+            "osiris_handoff",
+            op="offer",
+            to=SECOND,
+            goal="name the largest source file of the listing",
+            inputs=[self._last_ref],
+            checks=["schema"],
+            schema={"type": "object", "required": ["path"]},
+        )
+        contract = offered.partition("contract=")[2].split()[0]
+        self.tally.acknowledged.append(contract)
+        await self._lose_the_owner()
+        self._say("the second agent accepts, queries the listing, returns")
+        await self._by_second("osiris_handoff", op="accept", contract=contract, agent=SECOND)
+        largest = material.largest(listed.text)
+        expression = "max_by(@, &bytes).path"
+        ref = self.tally.refs[listed.name]
+        await self._fact(largest, "jsonl", ref=ref, expr=expression, by=self._by_second)
+        result = json.dumps({"path": largest})
+        await self._by_second("osiris_handoff", op="return", contract=contract, result=result)
+        verified = await self._call("osiris_handoff", op="verify", contract=contract)
+        if "status=verified" not in verified:
+            raise DemoError(f"the handoff was not verified: {verified}")
+        self.tally.handoff = "verified"
+        await self._step(3)
+
     async def _lose_the_owner(self) -> None:
         """Kill the owner with a call under way; the answer comes all the same."""
-        self._say("kill -9 the owner in the middle of a call")
+        self._say("kill -9 the owner between offer and accept, in the middle of a call")
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._file, "tarfile.py")
             os.kill(self._outside.owner_pid(), signal.SIGKILL)
         self.tally.owner_killed = True
-
-    async def _find_largest(self) -> None:
-        self._say("query a large JSON listing")
-        listed = await self._piped(material.listing())
-        largest = material.largest(listed.text)
-        await self._fact(largest, "jsonl", ref=self._last_ref, expr="max_by(@, &bytes).path")
-        await self._step(3)
 
     async def _remember(self) -> None:
         self._say("recall what was decided before the kill")
@@ -142,22 +168,31 @@ class Job:
         self.tally.spoken.extend((str(head["piped"]), str(head["text"])))
         self._last_ref = _ref(str(head["text"]))
         self.tally.acknowledged.append(self._last_ref)
+        self.tally.refs[payload.name] = self._last_ref
         return payload
 
     def _put(self, output: Output) -> tuple[dict[str, Any], bytes]:
         args = {"tool": "bash", "host": "whole", "project": self._outside.project}
         return self._outside.ask("put", args, output.text.encode())
 
-    async def _fact(self, expected: str, op: str, **arguments: object) -> None:
+    async def _fact(
+        self, expected: str, op: str, *, by: Say | None = None, **arguments: object
+    ) -> None:
         """Recall one needed fact and compare it with what the material itself says."""
         self.tally.facts_needed += 1
-        said = await self._call("osiris_recall", op=op, **arguments)
+        said = await (by or self._call)("osiris_recall", op=op, **arguments)
         if expected.strip() not in said:
             raise DemoError(f"recall {op} {arguments} did not bring back {expected!r} but {said!r}")
         self.tally.facts_found += 1
 
     async def _call(self, name: str, /, **arguments: object) -> str:
-        text, is_error = await self._caller.call(name, arguments)
+        return await self._said(self._caller, name, arguments)
+
+    async def _by_second(self, name: str, /, **arguments: object) -> str:
+        return await self._said(self._second, name, arguments)
+
+    async def _said(self, caller: ToolCaller, name: str, arguments: Mapping[str, Any]) -> str:
+        text, is_error = await caller.call(name, arguments)
         said = json.dumps(arguments, separators=(",", ":"), ensure_ascii=False)
         self.tally.spoken.extend((said, text))
         if is_error:

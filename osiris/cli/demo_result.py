@@ -22,6 +22,8 @@ class Tally(Struct):
     facts_needed: int = 0
     facts_found: int = 0
     owner_killed: bool = False
+    handoff: str = ""
+    refs: dict[str, str] = {}
 
 
 class Result(Struct, frozen=True):
@@ -47,4 +49,5 @@ class Result(Struct, frozen=True):
     @property
     def is_ok(self) -> bool:
         found_all = self.tally.facts_found == self.tally.facts_needed
-        return found_all and self.acked_lost == 0 and bool(self.audit.get("ok"))
+        is_handed = self.tally.handoff == "verified"
+        return found_all and is_handed and self.acked_lost == 0 and bool(self.audit.get("ok"))

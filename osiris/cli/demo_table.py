@@ -7,8 +7,8 @@ BAR = 40
 
 # kind of overhead -> how it reads
 KINDS = {
-    "schema": "tool schemas, once",
-    "instructions": "instructions, once",
+    "schema": "tool schemas, once an agent",
+    "instructions": "instructions, once an agent",
     "arguments": "call arguments",
     "reply": "replies",
     "manifest": "manifests",
@@ -45,8 +45,9 @@ def _tokens(result: Result) -> tuple[str, ...]:
 
 def _proofs(result: Result) -> tuple[str, ...]:
     audit, tally = result.audit, result.tally
-    killed = "yes, kill -9 during a call" if tally.owner_killed else "no"
+    killed = "kill -9 during a call" if tally.owner_killed else "no"
     return (
+        _said("handoff to a second agent", tally.handoff or "failed"),
         _said("facts recalled and checked", f"{tally.facts_found} of {tally.facts_needed}"),
         _said("owner killed", killed),
         _said("acknowledged changes lost", f"{result.acked_lost} of {len(tally.acknowledged)}"),
