@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import crash
-from bench.crash_check import Told, Verdict, inspect, judge
+from bench.crash_check import Found, Stored, Told, Verdict, inspect, judge
 from bench.crash_load import Trace
 from osiris.core import events as ev
 from osiris.home import Home
@@ -81,6 +81,14 @@ def test_a_record_that_changed_is_named(tmp_path: Path) -> None:
     found = inspect(home)
     assert not found.chain_ok
     assert f"event {STREAM}@1" in found.damage[0]
+
+
+def test_the_store_and_the_audit_must_both_be_content() -> None:
+    nothing: Stored = Counter()
+
+    assert Found(nothing, (), {"ok": True}).chain_ok
+    assert not Found(nothing, (), {"ok": False}).chain_ok
+    assert not Found(nothing, ("head task/7c3f90d1: missing",), {"ok": True}).chain_ok
 
 
 def test_a_home_without_a_store_proves_nothing(tmp_path: Path) -> None:
