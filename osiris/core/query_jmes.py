@@ -25,6 +25,7 @@ Node = dict[str, Any]
 _IDENTITY: Node = {"type": "identity", "children": []}
 _MAKERS = frozenset({"multi_select_list", "multi_select_dict"})
 _MAPS = frozenset({"projection", "filter_projection"})
+_LEFT_FIRST = _MAPS | {"subexpression", "pipe", "flatten", "index_expression"}
 
 
 class OutOfTime(Exception):  # noqa: N818  (named by what happened to the caller)
@@ -39,10 +40,14 @@ class Unanswerable(Exception):  # noqa: N818  (same)
         self.refusal = Refusal("bad_pattern", what, fix)
 
 
-class Split(NamedTuple):
-    """An expression as the path to an array and what is done with each element of it."""
+Path = tuple[str | int, ...]
 
-    path: tuple[str | int, ...]
+
+class Split(NamedTuple):
+    """An expression as the path to an array, the part of it, and what is done with each element."""
+
+    path: Path
+    part: slice
     each: "Expression"
 
 
@@ -60,16 +65,28 @@ class Expression:
             fix = "leave other types out first, e.g. [?name] | [?starts_with(name, 'a')]"
             raise Unanswerable(_said(complaint), fix) from complaint
 
-    def path(self) -> tuple[str | int, ...] | None:
+    def path(self) -> Path | None:
         """Return the keys and indexes if the expression is nothing but those."""
         return _path(self._tree)
+
+    def counted(self) -> Path | None:
+        """Return the path whose length is asked for, if that is all."""
+        is_length = (self._tree["type"], self._tree.get("value")) == (
+            "function_expression",
+            "length",
+        )
+        return _path(self._tree["children"][0]) if is_length else None
+
+    def leading(self) -> int | None:
+        """Return how many elements of the array it is asked of it needs; None is all of them."""
+        return _leading(self._tree)
 
     def split(self) -> Split | None:
         """Return the expression as path and mapping, or None if it must see all elements."""
         if self._tree["type"] not in _MAPS:
             return None
         found = _split(self._tree)
-        return Split(found[0], Expression(found[1])) if found else None
+        return Split(*found[:2], Expression(found[2])) if found else None
 
 
 def parse(text: str) -> Expression | Refusal:
@@ -91,7 +108,7 @@ def _said(complaint: Exception) -> str:
     return " ".join(str(complaint).split())[:200]
 
 
-def _path(node: Node) -> tuple[str | int, ...] | None:
+def _path(node: Node) -> Path | None:
     match node["type"]:
         case "identity" | "current":
             return ()
@@ -105,19 +122,42 @@ def _path(node: Node) -> tuple[str | int, ...] | None:
             return None
 
 
-def _split(node: Node) -> tuple[tuple[str | int, ...], Node] | None:
-    """Return the path under a chain of mappings, and the chain over the identity instead.
+def _split(node: Node) -> tuple[Path, slice, Node] | None:
+    """Return the path and part under a chain of mappings, and the chain over the identity instead.
 
     Each link maps the concatenation of two arrays to the concatenation of what it maps them to.
     """
     path = _path(node)
     if path is not None:
-        return path, _IDENTITY
+        return path, slice(None), _IDENTITY
+    base, *rest = node["children"] or (_IDENTITY,)
+    if node["type"] == "index_expression" and [one["type"] for one in rest] == ["slice"]:
+        path, step = _path(base), rest[0]["children"][2]
+        return (
+            (path, slice(*rest[0]["children"]), _IDENTITY)
+            if path is not None and step != 0
+            else None
+        )
     if node["type"] not in _MAPS and node["type"] != "flatten":
         return None
-    base, *rest = node["children"]
     below = _split(base)
-    return (below[0], {**node, "children": [below[1], *rest]}) if below else None
+    return (*below[:2], {**node, "children": [below[2], *rest]}) if below else None
+
+
+def _leading(node: Node) -> int | None:
+    base, *rest = node["children"] or (_IDENTITY,)
+    if node["type"] == "index_expression" and base["type"] in {"identity", "current"}:
+        return _end_of(rest[0])
+    return _leading(base) if node["children"] and node["type"] in _LEFT_FIRST else None
+
+
+def _end_of(node: Node) -> int | None:
+    """Return after which element an index or slice ends, None if that depends on the length."""
+    if node["type"] == "index":
+        return node["value"] + 1 if node["value"] >= 0 else None
+    start, stop, step = node["children"]
+    forward = (start or 0) >= 0 and (step or 1) > 0
+    return stop if forward and stop is not None and stop >= 0 else None
 
 
 class _Guarded(TreeInterpreter):

@@ -5,8 +5,8 @@ Rule 2: the records of a JSONL text are the elements of one array to an expressi
         `[`; any other expression is asked of each record, and null is no row.
 Rule 3: a large text is opened only where the expression goes. One that maps over an array is
         answered element by element, so that time and page may end anywhere in it.
-Rule 4: an expression that must see everything does so within the time, or is answered with what to
-        ask instead.
+Rule 4: an expression that must see everything does so within the time and of at most WHOLE bytes,
+        or is answered with what to ask instead.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ import msgspec
 
 from osiris.core.errors import Refusal
 from osiris.core.query_jmes import Expression, OutOfTime, Unanswerable, parse
-from osiris.core.query_lines import line_end, line_number
+from osiris.core.query_lines import line_end
 from osiris.core.query_page import LINE_CHARS, Limits, Page, State, Step, cursor, take
 from osiris.core.stub_json import is_array, is_large, is_object, opened, shape_of
 from osiris.core.stub_kind import is_json
@@ -30,7 +30,8 @@ _TICK = 32
 _CHUNK = 64
 _CHUNK_BYTES = 1 << 20
 Expired = Callable[[], bool]
-_LATE = "time ran out before all was seen: map over an array first, e.g. items[?n > `5`].name\n"
+_LATE = "too large to see at once: map over an array, e.g. items[?n > `5`].name, or name a part\n"
+WHOLE = 4 << 20
 
 
 class Jsonl(msgspec.Struct, frozen=True, tag="jsonl"):
@@ -117,53 +118,69 @@ def _total(
 def _of_document(
     expression: Expression, data: bytes, at: int, limits: Limits
 ) -> Iterator[_Element]:
-    split, path = expression.split(), expression.path()
+    root = msgspec.Raw(data)
+    split, path, counted = expression.split(), expression.path(), expression.counted()
     if split is not None:
-        array = _at_path(msgspec.Raw(data), split.path)
-        if not is_array(array):
-            return
-        for number in range(at, len(array)):
-            expired = limits.expired if is_large(array[number]) else _never
-            element = _whole(array[number], expired)
+        array = _at_path(root, split.path)
+        part = array[split.part] if is_array(array) else []
+        for number in range(at, len(part)):
+            expired = limits.expired if is_large(part[number]) else _never
+            element = _whole(part[number], expired)
             yield _rows(split.each.value_in([element], expired)), number + 1
-        return
-    if path is not None:
-        result = _at_path(msgspec.Raw(data), path)
+    elif path is not None:
+        yield from _each_row(_at_path(root, path), at)
+    elif counted is not None and (size := _size(_at_path(root, counted))) is not None:
+        yield from _each_row(size, at)
     else:
-        result = expression.value_in(_whole(msgspec.Raw(data), limits.expired), limits.expired)
-    yield from _each_row(result, at)
+        value = _whole(root, _within(data, limits))
+        yield from _each_row(expression.value_in(value, limits.expired), at)
 
 
 def _of_lines(
     expression: Expression, data: bytes, at: int, limits: Limits, *, as_array: bool
 ) -> Iterator[_Element]:
     split = expression.split()
-    if as_array and (split is None or split.path):
-        yield from _each_row(expression.value_in(_array(data, limits), limits.expired), at)
+    mapped = split if split and not split.path and split.part == slice(None) else None
+    if as_array and not mapped:
+        array = _array(data, expression.leading(), limits)
+        yield from _each_row(expression.value_in(array, limits.expired), at)
         return
     for value, after in _records(data, at):
         if isinstance(value, _BadLine):
             yield [value], after
-        elif as_array and split is not None:
-            yield _rows(split.each.value_in([value], _never)), after
+        elif as_array and mapped:
+            yield _rows(mapped.each.value_in([value], _never)), after
         else:
             result = expression.value_in(value, _never)
             yield ([] if result is None else [result]), after
 
 
-def _array(data: bytes, limits: Limits) -> list[object]:
-    """Return all records at once. Raises OutOfTime."""
+def _size(value: object) -> int | None:
+    return len(value) if is_array(value) or is_object(value) else None
+
+
+def _array(data: bytes, leading: int | None, limits: Limits) -> list[object]:
+    """Return all records, or so many leading ones. Raises OutOfTime."""
+    expired = limits.expired if leading is not None else _within(data, limits)
     values: list[object] = []
     for number, (value, _) in enumerate(_records(data, 0)):
-        if not number % _CHUNK and limits.expired():
+        if len(values) == leading:
+            break
+        if not number % _CHUNK and expired():
             raise OutOfTime
         if not isinstance(value, _BadLine):
             values.append(value)
     return values
 
 
+def _within(data: bytes, limits: Limits) -> Expired:
+    """Return the limit for what must be opened whole: a large tree holds up other threads."""
+    return limits.expired if len(data) <= WHOLE else _always
+
+
 def _records(data: bytes, at: int) -> Iterator[tuple[object, int]]:
     """Yield the values of the lines from offset `at` on, and where the next line begins."""
+    number, counted = 1, 0
     while at < len(data):
         after = line_end(data, at)
         line = data[at:after].strip()
@@ -171,7 +188,8 @@ def _records(data: bytes, at: int) -> Iterator[tuple[object, int]]:
             try:
                 yield msgspec.json.decode(line), after
             except (ValueError, RecursionError):
-                yield _BadLine(line_number(data, at)), after
+                number, counted = number + data.count(b"\n", counted, at), at
+                yield _BadLine(number), after
         at = after
 
 
@@ -235,6 +253,10 @@ def _chunk(raws: list[msgspec.Raw], expired: Expired) -> list[object]:
 
 def _never() -> bool:
     return False
+
+
+def _always() -> bool:
+    return True
 
 
 def _row(value: object) -> tuple[str, bool]:

@@ -74,26 +74,18 @@ class Pattern:
 
         After each window the offset is yielded from which the scan may be taken up again.
         """
-        size = len(data)
-        while at < size:
+        line: tuple[int, int] = data.rfind(b"\n", 0, at) + 1, -1
+        while at < len(data):
             end, whole = self._window_end(data, at)
             past = at
-            for hit in self._hits(data, at, end, each=each):
+            for hit in self._hits(data, at, end, line, each=each):
                 if not whole and hit.start >= end - self._overlap:
                     break
                 past = hit.end if each else hit.line_end + 1
+                line = hit.line_start, hit.line_end
                 yield hit
             at = max(past, end if whole else end - self._overlap)
             yield at
-
-    def count(self, data: bytes, at: int = 0, *, each: bool = False) -> Iterator[int]:
-        """Yield how many hits there are so far, once a window."""
-        hits = 0
-        for item in self.scan(data, at, each=each):
-            if isinstance(item, int):
-                yield hits
-            else:
-                hits += 1
 
     def _window_end(self, data: bytes, at: int) -> tuple[int, bool]:
         limit = at + self._window
@@ -102,8 +94,11 @@ class Pattern:
         line_end = data.rfind(b"\n", at, limit)
         return (line_end + 1, True) if line_end >= 0 else (limit, False)
 
-    def _hits(self, data: bytes, at: int, end: int, *, each: bool) -> Iterator[Hit]:
-        line_start, line_end = data.rfind(b"\n", 0, at) + 1, -1
+    def _hits(
+        self, data: bytes, at: int, end: int, line: tuple[int, int], *, each: bool
+    ) -> Iterator[Hit]:
+        """Yield the hits of a window; `line` is where the last line with a hit began and ended."""
+        line_start, line_end = line
         while at < end and (found := self._regexp.search(data, at, end)):
             start, stop = found.span()
             if start == len(data) and data.endswith(b"\n"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osiris.core import query
-from osiris.core.query_json import Jsonl
+from osiris.core.query_json import WHOLE, Jsonl
 from osiris.core.query_outline import Outline
 from osiris.core.query_page import Page
 from tests.core.query_cases import hurried, joined, limits, page, pages, refusal
@@ -48,6 +48,53 @@ def test_a_mapping_answered_element_by_element_says_what_the_whole_says(expressi
     at_once = joined(pages(Jsonl(f"{expression} | @"), DOCUMENT, 2_000))
 
     assert streamed == at_once
+
+
+@pytest.mark.parametrize(
+    ("expression", "rows"),
+    [
+        ("items[1:3].id", "1\n2\n"),
+        ("items[-2:].id", "2998\n2999\n"),
+        ("items[::-1] | [0].id", "2999\n"),
+        ("items[0].tags[]", '"a"\n"b"\n'),
+        ("items[0:2].tags[]", '"a"\n"b"\n"a"\n"b"\n'),
+        ("length(@)", "2\n"),
+        ("length(items[0].tags)", "2\n"),
+        ("length(items[?id < `5`])", "5\n"),
+        ("keys(@)", '"total"\n"items"\n'),
+    ],
+)
+def test_a_part_of_an_array_and_its_length(expression: str, rows: str) -> None:
+    assert page(Jsonl(expression), DOCUMENT).text == rows
+
+
+@pytest.mark.parametrize(
+    ("expression", "rows"),
+    [
+        ("[0].name", '"user 0"\n'),
+        ("[1:3].id", "1\n2\n"),
+        ("[:2].tags[]", '"a"\n"b"\n"a"\n"b"\n'),
+        ("[?id > `2997`] | [0].id", "2998\n"),
+        ("[-1].id", "2999\n"),
+        ("[::-1] | [0].id", "2999\n"),
+    ],
+)
+def test_of_records_only_as_many_are_read_as_are_asked_for(expression: str, rows: str) -> None:
+    assert page(Jsonl(expression), RECORDS).text == rows
+
+
+def test_what_must_see_a_large_text_whole_is_told_what_to_ask_instead() -> None:
+    text = json.dumps({"items": USERS * 24})
+    assert len(text) > WHOLE
+
+    assert page(Jsonl("length(items)"), text).text == "72000\n"
+    assert page(Jsonl("length(items[0].tags)"), text).text == "2\n"
+    assert page(Jsonl("sort_by(items, &id)[0]"), text) == Page(
+        "too large to see at once: map over an array, e.g. items[?n > `5`].name, or name a part\n",
+        shown=0,
+        total=0,
+        partial=True,
+    )
 
 
 def test_each_page_of_values_knows_the_total() -> None:
