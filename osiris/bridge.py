@@ -6,32 +6,33 @@ Rule 2: the first line to an owner is the hello. A replay keeps its nonce; an `i
 Rule 3: every request is answered: by an owner, or with an error that says why there is none.
 Rule 4: when an owner dies, the next is found or started at once and hears `osiris.replay`. Owners
         that die without a word are not tried for ever: after three, the client must speak first.
-Rule 5: the bridge ends with its client: at the end of input once what is due has been answered,
+Rule 5: an owner that takes requests and answers nothing does not hang its clients: what waits is
+        refused and taken back, and the next request is tried again.
+Rule 6: the bridge ends with its client: at the end of input once what is due has been answered,
         when nobody reads its output, when it is told to, or when its parent is gone.
 """
 
 import json
 import os
 import select
-import signal
 import socket
 import sys
 import threading
 import time
 from collections.abc import Iterable, Sequence
 
-from osiris import __version__
+from osiris import __version__, leaving
 from osiris.envelope import LINE_MAX, Envelope, Id, Lines, TooLong, peek
 from osiris.home import HomeError, OwnerRecord, connection_settings, resolve
 from osiris.link import Link
-from osiris.reach import SERVE, connect_or_start
+from osiris.liveness import Vigil
+from osiris.reach import SERVE, NoOwnerError, connect_or_start
 from osiris.replay import Replay, Waiting
 
 _CHUNK = 65_536
 _OWNER_LINE_MAX = 8 * LINE_MAX
 _DRAIN_S = 2.0
 _RETRY_S = 2.0
-_PARENT_S = 1.0
 _SILENT_DEATHS = 3
 
 _SERVER_ERROR, _INVALID_REQUEST = -32_000, -32_600
@@ -44,13 +45,15 @@ _BEGUN_ANEW = "error timeout: the session began anew during this call | fix: cal
 class Bridge:
     """Forwards between fd 0 and 1 and whatever owner lives. One per process."""
 
-    def __init__(self, serve: Sequence[str] = SERVE) -> None:
+    def __init__(self, serve: Sequence[str] = SERVE, version: str = __version__) -> None:
         self._serve = serve
+        self._version = version
         self._lost: OwnerRecord | None = None  # the link thread's own
         self._out = threading.Lock()
         self._changed = threading.Condition()  # guards all below
         self._replay = Replay(os.urandom(16).hex())
         self._link: Link | None = None
+        self._vigil = Vigil()
         self._is_wanted = True  # a link is there, being made, or about to be
         self._why = ""
         self._retry_at = 0.0
@@ -58,6 +61,8 @@ class Bridge:
     def run(self) -> int:
         """Forward until the client is done."""
         threading.Thread(target=self._keep_linked, daemon=True).start()
+        watch = (self._is_owed, self._refuse_silent)
+        threading.Thread(target=self._vigil.keep, args=watch, daemon=True).start()
         lines = Lines()
         while data := _read_stdin():
             for line in lines.feed(data):
@@ -90,6 +95,8 @@ class Bridge:
             self._changed.wait_for(lambda: self._link is not None or not self._is_wanted)
             if self._link is not None:
                 self._replay.said(line, envelope)
+                if envelope.is_request:
+                    self._vigil.asked()
             return self._link
 
     def _begin_anew(self) -> None:
@@ -127,7 +134,9 @@ class Bridge:
     def _open_link(self) -> Link | None:
         try:
             home = resolve()
-            sock = connect_or_start(home, "mcp", serve=self._serve, lost=self._lost)
+            sock = connect_or_start(
+                home, "mcp", serve=self._serve, lost=self._lost, version=self._version
+            )
             token = None if sock.family == getattr(socket, "AF_UNIX", None) else home.token()
         except HomeError as error:
             self._fail(str(error))
@@ -136,10 +145,24 @@ class Bridge:
             self._fail(f"{type(error).__name__}: {error} | fix: run `osiris doctor`")
             return None
         with self._changed:
-            opening = [_hello(self._replay.nonce, token), *self._replay.lines()]
+            opening = [self._hello(token), *self._replay.lines()]
             self._link = Link(sock, self._replay, b"".join(opening))
+            self._vigil.heard()
+            self._vigil.asked()
             self._changed.notify_all()
             return self._link
+
+    def _hello(self, token: str | None) -> bytes:
+        hello = {
+            "version": self._version,
+            "nonce": self._replay.nonce,
+            "pid": os.getpid(),
+            "cwd": _cwd(),
+            "settings": connection_settings(),
+        }
+        if token is not None:
+            hello["token"] = token
+        return json.dumps({"osiris": 1, "hello": hello}).encode() + b"\n"
 
     def _fail(self, why: str) -> None:
         with self._changed:
@@ -155,6 +178,7 @@ class Bridge:
         lines = Lines(_OWNER_LINE_MAX)
         has_spoken = False
         while data := link.receive():
+            self._vigil.heard()
             for line in lines.feed(data):
                 has_spoken = True
                 self._from_owner(link.replay, line)
@@ -186,6 +210,22 @@ class Bridge:
             self._changed.notify_all()
         self._refuse_all(lost, _DIED)
 
+    # the watch thread
+
+    def _is_owed(self) -> bool:
+        with self._changed:
+            return self._link is not None and self._replay.is_due
+
+    def _refuse_silent(self, found: NoOwnerError) -> None:
+        with self._changed:
+            if (link := self._link) is None:
+                return
+            late = link.replay.refuse()
+            self._changed.notify_all()
+        self._refuse_all(late, f"error no_owner: {found}")
+        if not all(link.send_now(line) for line in _cancelled(late)):
+            link.hang_up()  # it is full: whoever waits to send more goes on
+
     # to the client
 
     def _refuse_all(self, lost: Iterable[Waiting], message: str) -> None:
@@ -206,21 +246,18 @@ class Bridge:
             os._exit(0)  # nobody reads: there is nothing left to do, in whatever thread
 
 
-def _hello(nonce: str, token: str | None) -> bytes:
+def _cancelled(late: Iterable[Waiting]) -> list[bytes]:
+    """Return what takes requests back; `initialize` may not be."""
+    params = [{"requestId": waiting.id} for waiting in late if waiting.method != "initialize"]
+    notes = [{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": p} for p in params]
+    return [json.dumps(note).encode() + b"\n" for note in notes]
+
+
+def _cwd() -> str:
     try:
-        cwd = os.getcwd()  # noqa: PTH109  see osiris.home
+        return os.getcwd()  # noqa: PTH109  see osiris.home
     except OSError:
-        cwd = ""
-    hello = {
-        "version": __version__,
-        "nonce": nonce,
-        "pid": os.getpid(),
-        "cwd": cwd,
-        "settings": connection_settings(),
-    }
-    if token is not None:
-        hello["token"] = token
-    return json.dumps({"osiris": 1, "hello": hello}).encode() + b"\n"
+        return ""
 
 
 def _read_stdin() -> bytes:
@@ -241,31 +278,12 @@ def _write_stdout(data: memoryview) -> int:
             select.select([], [1], [])
 
 
-def _stop_on_signals() -> None:
-    numbers = [signal.SIGINT, signal.SIGTERM]
+def main(serve: Sequence[str] = SERVE, version: str = __version__) -> int:
+    """Run the bridge on standard input and output; return its exit status.
+
+    `serve` starts an owner where there is none; `version` is the one that bridge and owner have.
+    """
+    leaving.on_signals()
     if sys.platform != "win32":
-        numbers.append(signal.SIGHUP)
-
-    def stop(_number: int, _frame: object) -> None:
-        for number in numbers:
-            signal.signal(number, signal.SIG_IGN)
-        raise SystemExit(0)
-
-    for number in numbers:
-        signal.signal(number, stop)
-
-
-def _follow_parent() -> None:
-    """End when the parent does, even if someone else keeps the pipes open."""
-    parent = os.getppid()
-    while os.getppid() == parent:
-        time.sleep(_PARENT_S)
-    os._exit(0)
-
-
-def main(serve: Sequence[str] = SERVE) -> int:
-    """Run the bridge on standard input and output; return its exit status."""
-    _stop_on_signals()
-    if sys.platform != "win32":
-        threading.Thread(target=_follow_parent, daemon=True).start()
-    return Bridge(serve).run()
+        threading.Thread(target=leaving.with_parent, daemon=True).start()
+    return Bridge(serve, version).run()

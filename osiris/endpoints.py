@@ -91,6 +91,7 @@ class Endpoints:
             endpoints=dict(self._published),
             started_ms=time.time_ns() // 1_000_000,
             boot=_boot_id(),
+            home=self._home.root,
         )
         _write(self._home.record_path, record.to_json())
         return record

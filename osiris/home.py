@@ -46,18 +46,28 @@ class HomeError(Exception):
 
 
 class OwnerRecord:
-    """What an owner says of itself; `endpoints` maps names to `unix:PATH` or `tcp:HOST:PORT`."""
+    """What an owner says of itself; `endpoints` maps names to `unix:PATH` or `tcp:HOST:PORT`.
 
-    __slots__ = ("boot", "endpoints", "pid", "started_ms", "version")
+    `home` is the folder it holds, empty if it does not say: in a copy of that folder it holds none.
+    """
+
+    __slots__ = ("boot", "endpoints", "home", "pid", "started_ms", "version")
 
     def __init__(
-        self, pid: int, version: str, endpoints: Mapping[str, str], started_ms: int, boot: str
+        self,
+        pid: int,
+        version: str,
+        endpoints: Mapping[str, str],
+        started_ms: int,
+        boot: str,
+        home: str = "",
     ) -> None:
         self.pid = pid
         self.version = version
         self.endpoints = endpoints
         self.started_ms = started_ms
         self.boot = boot
+        self.home = home
 
     def is_same(self, other: "OwnerRecord") -> bool:
         return (self.pid, self.started_ms) == (other.pid, other.started_ms)
@@ -77,6 +87,7 @@ def parse_record(raw: bytes) -> OwnerRecord | None:
             endpoints=endpoints,
             started_ms=int(said["started_ms"]),
             boot=str(said["boot"]),
+            home=str(said.get("home", "")),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -122,6 +133,7 @@ class Home:
         self.lock_path = os.path.join(self.run_dir, "owner.lock")
         self.record_path = os.path.join(self.run_dir, "owner.json")
         self.token_path = os.path.join(self.run_dir, "token")
+        self.heir_path = os.path.join(self.run_dir, "heir")
         self.log_path = os.path.join(self.log_dir, "owner.log")
 
     def make(self) -> None:
@@ -137,9 +149,10 @@ class Home:
         return path if _fits(path) else os.path.join(_runtime_dir(self.root), _SOCKETS[kind])
 
     def record(self) -> OwnerRecord | None:
-        """Return what the last owner published; it may be dead."""
+        """Return what the last owner published; it may be dead. That of another home is none."""
         raw = _read(self.record_path)
-        return None if raw is None else parse_record(raw)
+        record = None if raw is None else parse_record(raw)
+        return record if record and record.home in ("", self.root) else None
 
     def token(self) -> str | None:
         """Return what a client says first over TCP."""

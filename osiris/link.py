@@ -6,6 +6,7 @@ Rule 3: what opens it is sent by a thread of its own: an owner that nobody reads
         and the thread that reads would wait for itself.
 """
 
+import select
 import socket
 import threading
 
@@ -38,6 +39,20 @@ class Link:
                 self._sock.sendall(line)
             except OSError:
                 return
+
+    def send_now(self, line: bytes) -> bool:
+        """Send a short line if that needs no waiting; say whether it went."""
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if not select.select([], [self._sock], [], 0)[1]:
+                return False
+            self._sock.sendall(line)
+        except (OSError, ValueError):  # the latter: it was closed meanwhile
+            return False
+        finally:
+            self._turn.release()
+        return True
 
     def receive(self) -> bytes:
         """Return what the owner sent; empty when it is gone."""

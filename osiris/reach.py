@@ -8,17 +8,21 @@ Rule 3: any number of processes may start an owner at once. The lock lets one th
 Rule 4: a dying owner's socket still takes connections for a moment. Who has just lost one to it
         waits for the next owner's record before it believes another.
 Rule 5: an owner that fails says why in `log/owner.log`; its last line becomes the error.
+Rule 6: where a newer version is to own the home next, it is left to that one for a moment.
 """
 # ruff: noqa: PTH120, PTH123, PTH202, PTH105 (pathlib: see osiris.home)
 
 import os
+import re
 import socket
 import sys
 import threading
 import time
 from collections.abc import Sequence
 
+from osiris import __version__
 from osiris.home import Home, HomeError, OwnerRecord, is_own, owner_environ
+from osiris.succession import HEIR_S, has_newer_heir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +39,7 @@ _STARTS = 3
 _LOG_MAX = 1 << 20
 _SAY_MAX = 300
 _FIX = "run `osiris serve` to see why (also in log/owner.log), then call again"
+_ERROR_LINE = re.compile(r"error (\w+: .*) \| fix: (.*)")
 
 
 class NoOwnerError(HomeError):
@@ -44,13 +49,22 @@ class NoOwnerError(HomeError):
 def connect(home: Home, kind: "Kind") -> socket.socket | None:
     """Return a blocking socket to the living owner, or None."""
     try:
-        scheme, _, where = _endpoint(home, kind).partition(":")
-        if scheme == "unix" and hasattr(socket, "AF_UNIX"):
-            return _dial_unix(where)
-        if scheme == "tcp" and home.is_owned():
-            return _dial_tcp(where)
+        return dial(home, kind)
     except (HomeError, OSError, ValueError):
         return None
+
+
+def dial(home: Home, kind: "Kind") -> socket.socket | None:
+    """Return a blocking socket to where the owner listens, or None where nobody may be believed.
+
+    Raises OSError when nobody takes the connection, HomeError and ValueError when there is no such
+    place.
+    """
+    scheme, _, where = _endpoint(home, kind).partition(":")
+    if scheme == "unix" and hasattr(socket, "AF_UNIX"):
+        return _dial_unix(where)
+    if scheme == "tcp" and home.is_owned():
+        return _dial_tcp(where)
     return None
 
 
@@ -93,15 +107,17 @@ def connect_or_start(
     serve: Sequence[str] = SERVE,
     *,
     lost: OwnerRecord | None = None,
+    version: str = __version__,
 ) -> socket.socket:
     """Return a blocking socket to the owner, or raise `NoOwnerError` that says why.
 
-    `lost` is the owner whose connection has just ended (rule 4).
+    `lost` is the owner whose connection has just ended (rule 4), `version` that of the one that
+    would be started (rule 6).
     """
     if lost is None and (sock := connect(home, kind)) is not None:
         return sock
     home.make()
-    starter = _Starter(home, serve)
+    starter = _Starter(home, serve, version)
     began, pause = time.monotonic(), _PAUSE_S
     while True:
         waited_s = time.monotonic() - began
@@ -124,9 +140,11 @@ def _has_successor(home: Home, lost: OwnerRecord) -> bool:
 class _Starter:
     """Starts an owner while nobody holds the home, a few times at most."""
 
-    def __init__(self, home: Home, serve: Sequence[str]) -> None:
+    def __init__(self, home: Home, serve: Sequence[str], version: str) -> None:
         self._home = home
         self._serve = serve
+        self._version = version
+        self._heir_until = time.monotonic() + HEIR_S
         self._left = _STARTS
         self._child: subprocess.Popen[bytes] | None = None
         self._logged = _size(home.log_path)
@@ -139,10 +157,13 @@ class _Starter:
                 return
             self._child = None
             if status != 0:
-                raise NoOwnerError(f"the owner ended with status {status}: {self._said()}", _FIX)
-        if not self._home.is_owned() and self._left:
+                raise _failed(f"the owner ended with status {status}", self._said())
+        if not self._home.is_owned() and self._left and not self._is_left_to_heir():
             self._left -= 1
             self._child = _start(self._home, self._serve)
+
+    def _is_left_to_heir(self) -> bool:
+        return time.monotonic() < self._heir_until and has_newer_heir(self._home, self._version)
 
     def late(self) -> NoOwnerError:
         record = self._home.record()
@@ -160,6 +181,16 @@ class _Starter:
             return "no log"
         said = [text for line in lines if (text := line.strip())]
         return "".join(c for c in said[-1] if c.isprintable())[:_SAY_MAX] if said else "no word"
+
+
+def _failed(what: str, said: str) -> NoOwnerError:
+    """Return the error for an owner that failed, with the fix of its last line if that has one."""
+    line = _ERROR_LINE.fullmatch(said)
+    return (
+        NoOwnerError(f"{what}: {line[1]}", line[2])
+        if line
+        else NoOwnerError(f"{what}: {said}", _FIX)
+    )
 
 
 def _size(path: str) -> int:

@@ -7,6 +7,7 @@ Rule 2: an unanswered request is said again once; if a second owner dies of it, 
 Rule 3: `subscriptions/listen` stays open for as long as the client listens: it has no such limit.
 Rule 4: a request that the client cancelled is forgotten, because nobody answers it.
 Rule 5: lines are kept up to `KEEP_MAX` bytes; a request beyond that is given up at first death.
+Rule 6: what was refused while its owner did not answer is not answered again when it does.
 """
 
 from osiris.envelope import Envelope, Id, param
@@ -110,6 +111,14 @@ class Replay:
         for waiting in lost:
             self._give_up(waiting)
         return lost
+
+    def refuse(self) -> list[Waiting]:
+        """Forget and return what the client expects an answer to; a late answer is swallowed."""
+        late = [waiting for waiting in self._waiting.values() if waiting.method != _ENDLESS]
+        for waiting in late:
+            self._give_up(waiting)
+        self._swallowed += [waiting.id for waiting in late]
+        return late
 
     def _give_up(self, waiting: Waiting) -> None:
         self._drop(waiting)

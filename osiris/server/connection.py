@@ -4,6 +4,8 @@ Rule 1: the first line may be a hello; it is not answered. Its settings count on
         own user; over TCP it must carry the token.
 Rule 2: without a hello the line is MCP already, the owner's settings hold and the nonce is new.
 Rule 3: whatever happens to one connection ends that connection alone.
+Rule 4: when the owner stops, calls under way get its grace. What is not done by then is not
+        answered: a bridge says it again to the next owner, which knows it by its key.
 """
 
 import logging
@@ -45,6 +47,8 @@ class Host(msgspec.Struct, frozen=True):
     """What the connections of one listener share.
 
     `accepts` judges the token of a first line; None where the socket itself keeps strangers out.
+    `meets` is told the version in each hello of the owner's own user. `grace_s` is what calls get
+    when the owner stops.
     """
 
     service: Service
@@ -53,6 +57,8 @@ class Host(msgspec.Struct, frozen=True):
     stopping: trio.Event
     accepts: Callable[[str | None], bool] | None = None
     offload: Offload | None = None
+    meets: Callable[[str], None] | None = None
+    grace_s: float = GRACE_S
 
 
 class _NotWelcomeError(Exception):
@@ -82,7 +88,7 @@ class Connection:
         """Return when the client has left or was asked to. Raises nothing but cancellation."""
         try:
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._stop_with_host)
+                nursery.start_soon(self._stop_with_host, nursery.cancel_scope)
                 nursery.start_soon(self._hurry_when_cancelled)
                 await self._serve()
                 nursery.cancel_scope.cancel()
@@ -101,6 +107,8 @@ class Connection:
         except _NotWelcomeError as error:
             await self._transport.reader.refuse(error.reply)
             return
+        if hello and self._host.meets and self._peer.is_own_user:
+            self._host.meets(hello.version)
         terms = self._terms(hello)
         self._session = Session(self._host.service, terms, self._peer.principal)
         server = build_server(_flavour(terms))
@@ -132,9 +140,12 @@ class Connection:
         assert self._session is not None
         return Seat(self._session, ticket)
 
-    async def _stop_with_host(self) -> None:
+    async def _stop_with_host(self, scope: trio.CancelScope) -> None:
         await self._host.stopping.wait()
-        self.stop(GRACE_S)
+        self.stop(math.inf)
+        await trio.sleep(self._host.grace_s)
+        await trio.aclose_forcefully(self._stream)
+        scope.cancel()
 
     async def _hurry_when_cancelled(self) -> None:
         try:
