@@ -73,26 +73,34 @@ async def _serve_one(
         with trio.fail_after(FRAME_S):
             header, body = await _receive_frame(stream, first)
     except FrameError as error:
-        await _send(stream, refusal(error.code, error.what, error.fix), b"")
+        await _send(stream, *_refused(error.code, error.what, error.fix))
         return False
     if accepts and not accepts(header.get("token")):
-        await _send(stream, refusal("bad_request", "no valid token", "read run/token"), b"")
+        await _send(stream, *_refused("bad_request", "no valid token", "read run/token"))
         return False
     await _send(stream, *await _answer(desk, header, body))
     return True
 
 
-async def _answer(desk: Desk, header: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
+async def _answer(desk: Desk, header: dict[str, Any], body: bytes) -> tuple[bytes, bytes]:
+    """Return the frame that answers a request; an answer that fits no frame is a failure too."""
     op: object = header.get("op")
     args: dict[str, Any] = header.get("args", {})
     if not isinstance(op, str) or not _is_object(args):
-        return refusal("bad_request", "op or args is missing", "send op and an object args"), b""
+        return _refused("bad_request", "op or args is missing", "send op and an object args")
     try:
-        return await desk.ask(op, args, body)
+        answer, raw = await desk.ask(op, args, body)
+        return pack(answer, len(raw)), raw
+    except FrameError as error:
+        return _refused(error.code, error.what, error.fix)
     except Exception as error:  # noqa: BLE001  a transport's top: the next question works
         _log.error("the desk failed on %.40r: %s", op, type(error).__name__)
         what = f"{op[:40]!r} failed inside the owner"
-        return refusal("actor_died", what, "ask again; the owner's log says more"), b""
+        return _refused("actor_died", what, "ask again; the owner's log says more")
+
+
+def _refused(code: str, what: str, fix: str) -> tuple[bytes, bytes]:
+    return pack(refusal(code, what, fix), 0), b""
 
 
 def _is_object(value: object) -> bool:
@@ -115,11 +123,7 @@ async def _receive(stream: trio.abc.Stream, size_bytes: int, held: bytes = b"") 
     return bytes(buffer)
 
 
-async def _send(stream: trio.abc.Stream, header: dict[str, Any], body: bytes) -> None:
-    try:
-        start = pack(header, len(body))
-    except FrameError as error:
-        start, body = pack(refusal(error.code, error.what, error.fix), 0), b""
+async def _send(stream: trio.abc.Stream, start: bytes, body: bytes) -> None:
     with trio.fail_after(FRAME_S):
         await stream.send_all(start)
         if body:

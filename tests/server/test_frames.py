@@ -32,6 +32,8 @@ class FakeDesk:
                 raise ValueError("planted-secret")
             case "refuse":
                 return {"error": "unknown_ref", "what": "no such ref", "fix": "look again"}, b""
+            case "mumble":
+                return {"text": b"no JSON"}, b""
             case "flood":
                 return {"text": "x" * frames.MAX_HEADER_BYTES}, b""
             case _:
@@ -89,11 +91,13 @@ async def test_a_refusal_and_a_failure_are_answers(caplog: pytest.LogCaptureFixt
         refused, _ = await asked(sock, "refuse", {})
         failed, _ = await asked(sock, "fail", {})
         flooded, _ = await asked(sock, "flood", {})
+        mumbled, _ = await asked(sock, "mumble", {})
         after, _ = await asked(sock, "get", {})
 
     assert refused["error"] == "unknown_ref"
     assert (failed["error"], failed["what"]) == ("actor_died", "'fail' failed inside the owner")
     assert flooded["error"] == "payload_too_large"
+    assert mumbled["error"] == "actor_died"
     assert after["op"] == "get"
     assert "planted-secret" not in caplog.text
 
