@@ -129,7 +129,7 @@ TYPES: dict[str, type[Command]] = {
     "handoff": Handoff,
 }
 
-_UNKNOWN = re.compile(r"unknown field `(.*)`")
+_UNKNOWN = re.compile(r"unknown field `(.*)`", re.DOTALL)
 _MISSING = re.compile(r"required field `(.*)`")
 _AT = re.compile(r" - at `(.*)`$")
 

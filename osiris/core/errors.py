@@ -3,9 +3,14 @@
 Rule 1: a refusal is a value. It carries a code of this table, what was wrong, and the fix.
 Rule 2: codes are never renamed or reused; the README's table is generated from this one.
 Rule 3: a guard's denial is an answer, not an error; `is_error` says which.
+Rule 4: a refusal is one line: what a caller wrote is repeated without characters that paint.
 """
 
 import msgspec
+
+from osiris.core import plain
+
+WHAT = 1_000
 
 # code -> what it means to the caller
 CODES: dict[str, str] = {
@@ -70,4 +75,4 @@ class Refusal(msgspec.Struct, frozen=True, array_like=True, tag=True):
     is_error: bool = True
 
     def text(self) -> str:
-        return f"error {self.code}: {self.what} | fix: {self.fix}"
+        return f"error {self.code}: {plain.one_line(self.what, WHAT)} | fix: {self.fix}"
