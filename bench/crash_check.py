@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 
 from bench.crash_load import Trace, Traces
-from osiris import owner
+from osiris import offline
 from osiris.core import events as ev
 from osiris.home import Home
 from osiris_actors.store.contract import StoreDamaged, StoreUnavailable
@@ -89,7 +89,7 @@ def inspect(home: Home) -> Found:
         stored = Counter(_stored(backend, damage))
     finally:
         backend.close()
-    audit, _ = owner.ask_offline(home, "audit", {})
+    audit, _ = offline.ask(home, "audit", {})
     return Found(stored, tuple(damage), audit)
 
 

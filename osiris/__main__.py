@@ -10,6 +10,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from osiris.cli.context import Context
 
 
@@ -56,10 +58,15 @@ def _context() -> "Context":
 
         return it.run(connected, ask_at, as_json=as_json)
 
-    def offline(op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-        from osiris import owner  # noqa: PLC0415  heavy
+    def ask_offline(op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+        from osiris import offline  # noqa: PLC0415  heavy
 
-        return owner.ask_offline(home, op, args)
+        return offline.ask(home, op, args)
+
+    def restore(source: "Path", *, force: bool) -> tuple[dict[str, Any], bytes]:
+        from osiris import offline  # noqa: PLC0415  heavy
+
+        return offline.restore(home, source, force=force)
 
     def serve() -> int:
         from osiris import owner  # noqa: PLC0415  heavy
@@ -70,7 +77,8 @@ def _context() -> "Context":
         home=home,
         settings=config.load(home),
         ask=partial(ask_at, home),
-        ask_offline=offline,
+        ask_offline=ask_offline,
+        restore=restore,
         is_owned=home.is_owned,
         serve=serve,
         demo=demo,

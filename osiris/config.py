@@ -57,6 +57,7 @@ class Settings(msgspec.Struct, frozen=True):
     tool_names: ToolNames = "portable"
     transport: Transport = "auto"
     idle_exit_s: int = 900
+    force_network_fs: bool = False
     http: str = ""
     tcp: str = ""
     metrics: str = ""

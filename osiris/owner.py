@@ -4,14 +4,14 @@ Rule 1: the lock is taken before anything is bound and released last.
 Rule 2: doors.sock answers before the MCP surface is imported.
 Rule 3: ruler and redactor are loaded after the sockets answer; tool calls wait for them.
 Rule 4: on the way out: accept no more, let calls finish, commit what is pending, then close.
+Rule 5: a store that may not be written is read, and its owner says why.
 """
 
 import importlib
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from functools import partial
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -24,68 +24,59 @@ from osiris import __version__, config
 from osiris.doors.desk_server import serve_desk
 from osiris.endpoints import Endpoints, is_own_user
 from osiris.groups import leaves
-from osiris.home import Home
+from osiris.home import Home, HomeError
 from osiris.lock import OwnerLock
+from osiris.parts import Parts
 from osiris_actors import auditing
-from osiris_actors.charges import Charges
 from osiris_actors.desk import RuntimeDesk
-from osiris_actors.env import RealEnv
-from osiris_actors.files import Files
 from osiris_actors.gateway import Gateway
-from osiris_actors.ingest import Ingest
 from osiris_actors.presence import Presence
-from osiris_actors.redactor import Redactor
-from osiris_actors.store.contract import (
-    Delta,
-    StoreDamaged,
-    StoreTooNew,
-    StoreUnavailable,
-    Unit,
-)
-from osiris_actors.store.lmdb import LmdbBackend
-from osiris_actors.stream import Tools
-from osiris_actors.system import Options, System, running
-from osiris_actors.tokenizer import Tokenizer
-from osiris_actors.writer import Writer
+from osiris_actors.store.contract import Delta, StoreTooNew, StoreUnavailable, Unit
+from osiris_actors.store.failures import StoreMoved
+from osiris_actors.system import System
+from osiris_actors.writer import WriterStuck
 
 LOG_BYTES = 4 * 1024 * 1024
 LOG_FILES = 3
 GRACE_S = 8.0
+NO_HOME = 4  # as the command line has it
 
 log = logging.getLogger(__name__)
 
 
 def serve(home: Home) -> int:
-    """Own `home` until told to stop or idle. Another owner is no error: it is there."""
-    home.make()
+    """Own `home` until told to stop or idle. Another owner is no error: it is there.
+
+    Return 0, 1 when the store cannot be kept, 4 when there is no home to own.
+    """
     lock = OwnerLock(home.lock_path)
-    if not lock.acquire():
-        sys.stderr.write("osiris: this home has an owner already\n")
-        return 0
     try:
-        loaded = config.load(home)
-        _log_to(Path(home.log_dir), loaded.settings.log_level)
-        for problem in loaded.problems:
-            log.warning(problem.text())
+        home.make()
+        if not lock.acquire():
+            sys.stderr.write("osiris: this home has an owner already\n")
+            return 0
+    except (HomeError, OSError) as error:
+        sys.stderr.write(f"osiris: {error}\n")
+        return NO_HOME
+    try:
+        return _own(home, lock)
+    finally:
+        lock.release()
+
+
+def _own(home: Home, lock: OwnerLock) -> int:
+    loaded = config.load(home)
+    _log_to(Path(home.log_dir), loaded.settings.log_level)
+    for problem in loaded.problems:
+        log.warning(problem.text())
+    ended = ""
+    try:
         trio.run(_Owner(home, lock, loaded.settings).run)
-    finally:
-        lock.release()
-    return 0
-
-
-def ask_offline(home: Home, op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Answer a question about a home that has no owner; the home is held meanwhile."""
-    lock = OwnerLock(home.lock_path)
-    home.make()
-    if not lock.acquire():
-        return {"error": "busy", "what": "an owner has just started", "fix": "ask again"}, b""
-    try:
-        return trio.run(_ask_once, home, op, args)
-    except* (StoreDamaged, StoreTooNew, StoreUnavailable) as group:
-        why = str(next(leaves(group)))
-    finally:
-        lock.release()
-    return {"error": "store_damaged", "what": why, "fix": "run `osiris restore` from a backup"}, b""
+    except* (StoreMoved, StoreTooNew, StoreUnavailable, WriterStuck) as group:
+        ended = str(next(leaves(group)))
+        log.critical("the owner ends: %s", ended)
+        sys.stderr.write(f"osiris: {ended}\n")
+    return 1 if ended else 0
 
 
 class _Owner:
@@ -95,11 +86,11 @@ class _Owner:
         self._home = home
         self._settings = settings
         self._endpoints = Endpoints(home, lock, settings.transport)
-        self._parts = _Parts(home)
+        self._parts = Parts(home, settings)
 
     async def run(self) -> None:
         """Live until told to stop or idle."""
-        self._presence, self._stopping = Presence(), trio.Event()
+        self._presence, self._stopping = Presence(self._settings.idle_exit_s), trio.Event()
         doors, mcp = self._endpoints.listen("doors"), self._endpoints.listen("mcp")
         self._endpoints.publish(__version__)
         try:
@@ -112,15 +103,14 @@ class _Owner:
 
     async def _serve(self, system: System, doors: socket, mcp: socket) -> None:
         gateway = Gateway(system)
-        desk = RuntimeDesk(gateway, home=self._home.root)
+        desk = self._parts.desk(gateway)
         async with trio.open_nursery() as clients:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._stop_on_signal)
                 await self._open_doors(nursery, clients, doors, desk)
                 await self._open_mcp(clients, mcp, gateway)
                 nursery.start_soon(self._parts.load, system.ingest)
-                idle_s = self._settings.idle_exit_s
-                nursery.start_soon(self._presence.leave_when_idle, idle_s, self._stopping)
+                nursery.start_soon(self._presence.leave_when_idle, self._stopping)
                 await self._stopping.wait()
                 nursery.cancel_scope.cancel()
             clients.cancel_scope.deadline = trio.current_time() + GRACE_S
@@ -170,46 +160,9 @@ class _Owner:
                 self._stopping.set()
 
 
-class _Parts:
-    """Store, writer, ruler and redactor of one process."""
-
-    def __init__(self, home: Home) -> None:
-        self.env = RealEnv()
-        self._home = home
-        self._tokenizer = Tokenizer()
-
-    @asynccontextmanager
-    async def running(self, *, reports: Path | None) -> AsyncIterator[System]:
-        """Open the store and run the actors on it."""
-        backend = LmdbBackend(Path(self._home.store_dir))
-        try:
-            self._redactor = Redactor(backend.store_id.encode())
-            writer = Writer(backend, self.env)
-            tools = Tools(writer, self.env, Charges(), self._tokenizer.count)
-            files = Files(self.env.run_sync)
-            ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)
-            async with running(writer, ingest, tools, Options(reports=reports)) as system:
-                yield system
-        finally:
-            backend.close()
-
-    async def load(self, ingest: Ingest) -> None:
-        """Load what tool calls wait for."""
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._redactor.start, Path(self._home.root) / "rules")
-            await self.env.run_sync(self._tokenizer.load)
-        ingest.ready.set()
-
-
-async def _ask_once(home: Home, op: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Answer from the store alone; nothing is stored, so nothing is loaded to count or redact."""
-    async with _Parts(home).running(reports=None) as system:
-        return await RuntimeDesk(Gateway(system), home=home.root).ask(op, args, b"")
-
-
 async def _count(system: System, counter: str) -> None:
     """Count a start or an orderly stop of an owner."""
-    await system.store.commit(Unit(deltas=(Delta(counter, 1),)))
+    await system.store.commit(Unit(deltas=(Delta(counter, 1),), reserve=True))
 
 
 def _import_surface() -> Any:

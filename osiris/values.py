@@ -79,6 +79,7 @@ PARSERS: dict[str, Callable[[object], object]] = {
     "tool_names": _choice("portable", "dotted"),
     "transport": _choice("auto", "unix", "tcp"),
     "idle_exit_s": _whole(0, 30 * _DAY_S),
+    "force_network_fs": _flag,
     "http": _address,
     "tcp": _address,
     "metrics": _address,

@@ -19,6 +19,8 @@ from osiris_actors.store.contract import (
     Full,
     Key,
     Outcome,
+    StoreDamaged,
+    StoreUnavailable,
     Unknown,
 )
 
@@ -54,8 +56,8 @@ def refusal(outcome: Outcome) -> Refusal:
         case Fenced(contract):
             fix = "stop: another holder has this work"
             return Refusal("contract_closed", f"{contract} moved on", fix)
-        case Failed(why):
-            return Refusal("storage_error", why, "see `osiris health`, then call again")
+        case Failed(why, code, fix):
+            return Refusal(code, why, fix)
         case Unknown(why):
             return Refusal("storage_error", why, "send the same call again: its key knows")
         case Conflict(name, actual):
@@ -64,3 +66,8 @@ def refusal(outcome: Outcome) -> Refusal:
             return Refusal("budget_exceeded", what, fix)
         case Committed() | Duplicate():
             raise AssertionError("an acknowledged unit is no refusal")
+
+
+def broken(error: StoreDamaged | StoreUnavailable) -> Refusal:
+    """Return what the caller reads when the store could not be read."""
+    return Refusal(error.code, str(error), error.fix)

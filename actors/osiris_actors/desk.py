@@ -19,13 +19,14 @@ from osiris.core.index import RefEntry
 from osiris.core.manifest import manifest
 from osiris.core.tokens import RULER
 from osiris.service import Answer, Caller
-from osiris_actors import auditing, routing, task
+from osiris_actors import answers, auditing, routing, task
 from osiris_actors.gateway import Gateway
 from osiris_actors.ingest import Raw
+from osiris_actors.keeping import Keeping
 from osiris_actors.ledger import Accounts, Balance
 from osiris_actors.recalling import Source
 from osiris_actors.refstore import Fetch
-from osiris_actors.store.contract import CHUNK_BYTES, Key
+from osiris_actors.store.contract import CHUNK_BYTES, Key, StoreDamaged, StoreUnavailable
 
 Args = Mapping[str, Any]
 Found = tuple[dict[str, Any], bytes]
@@ -38,7 +39,7 @@ LARGEST_REF_SCAN = 100_000
 class RuntimeDesk:
     """Implements `osiris.service.Desk`."""
 
-    def __init__(self, gateway: Gateway, *, home: str = "") -> None:
+    def __init__(self, gateway: Gateway, *, home: str = "", keeping: Keeping | None = None) -> None:
         self.gateway = gateway
         self.system = gateway.system
         self.store = gateway.system.store
@@ -54,7 +55,9 @@ class RuntimeDesk:
             "get": self._get,
             "grep": self._grep,
             "count": self._count,
+            **({} if keeping is None else keeping.operations),
         }
+        self._copied_from = "" if keeping is None else keeping.copied_from
 
     async def ask(self, op: str, args: Args, body: bytes) -> Found:
         """Answer one operation."""
@@ -62,13 +65,16 @@ class RuntimeDesk:
         if operation is None:
             names = ", ".join(self._operations)
             return _refused(Refusal("bad_request", f"no operation {op[:40]!r}", f"use {names}"))
-        found = await operation(args, body)
+        try:
+            found = await operation(args, body)
+        except (StoreDamaged, StoreUnavailable) as error:
+            found = answers.broken(error)
         return _refused(found) if isinstance(found, Refusal) else found
 
     async def _health(self, _: Args, __: bytes) -> Found:
-        head = await self.store.counters("owner/")
+        trouble = self.store.trouble()
         return {
-            "ok": not self.system.tasks.quarantined(),
+            "ok": trouble is None and not self.system.tasks.quarantined(),
             "version": __version__,
             "pid": os.getpid(),
             "home": self._home,
@@ -76,8 +82,16 @@ class RuntimeDesk:
             "ruler_ready": self.system.ingest.ready.is_set(),
             "tasks_resident": len(self.system.tasks),
             "quarantined": self.system.tasks.quarantined(),
-            "starts": head.get(auditing.STARTS, 0),
+            "starts": await self._starts(),
+            "trouble": None if trouble is None else msgspec.structs.asdict(trouble),
+            "copied_from": self._copied_from,
         }, b""
+
+    async def _starts(self) -> int:
+        try:
+            return (await self.store.counters("owner/")).get(auditing.STARTS, 0)
+        except (StoreDamaged, StoreUnavailable):
+            return 0
 
     async def _tasks(self, args: Args, _: bytes) -> Found:
         prefix = f"tasks/{args['project']}/" if args.get("project") else "tasks/"
@@ -204,9 +218,18 @@ def _caller(args: Args) -> Caller:
 
 
 def _event_row(version: int, stamped: ev.Stamped) -> dict[str, Any]:
-    body = {name: getattr(stamped.event, name) for name in stamped.event.__struct_fields__}
     kind = type(stamped.event).__name__
-    return {"version": version, "kind": kind, "at_ms": stamped.at_ms, "by": stamped.by, **body}
+    head = {"version": version, "kind": kind, "at_ms": stamped.at_ms, "by": stamped.by}
+    return {**head, **_named(stamped.event)}
+
+
+def _named(value: msgspec.Struct) -> dict[str, Any]:
+    """Return a struct as JSON with the names of its fields, inner ones too."""
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    return {
+        name: _named(field) if isinstance(field, msgspec.Struct) else msgspec.to_builtins(field)
+        for name, field in fields.items()
+    }
 
 
 def _refused(why: Refusal) -> Found:

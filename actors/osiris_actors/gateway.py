@@ -15,12 +15,19 @@ from osiris.core.manifest import manifest
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState
 from osiris.service import Answer, Ask, Caller, Turn
-from osiris_actors import loopguard, reports, routing, task
+from osiris_actors import answers, loopguard, reports, routing, task
 from osiris_actors.answers import refusal
 from osiris_actors.handoffs import Handoffs, Target
 from osiris_actors.ingest import Ingested, Refused
 from osiris_actors.loopguard import Seen
-from osiris_actors.store.contract import CHUNK_BYTES, Committed, Duplicate, Key
+from osiris_actors.store.contract import (
+    CHUNK_BYTES,
+    Committed,
+    Duplicate,
+    Key,
+    StoreDamaged,
+    StoreUnavailable,
+)
 from osiris_actors.system import System
 
 log = logging.getLogger(__name__)
@@ -54,6 +61,8 @@ class Gateway:
                 turn.done()
                 return await self._recall(caller, taken.command, taken.arguments)
             return await self._command(caller, ask, taken, turn)
+        except (StoreDamaged, StoreUnavailable) as error:
+            return self._refused(caller, answers.broken(error), 0)
         except Exception:
             log.exception("%s failed", ask.tool)
             return self._refused(caller, routing.BROKEN, 0)

@@ -44,6 +44,9 @@ from osiris_actors.store.contract import (
 )
 
 S = TypeVar("S")
+
+# what a checkpoint and a closing write: they may use the room that is kept back
+SAVED_ON_A_FULL_DISK = (ev.SnapshotTaken, ev.TaskClosed)
 ATTEMPTS = 8
 
 
@@ -187,6 +190,7 @@ class Stream(Generic[S]):
             blobs=() if step.blob is None else (step.blob,),
             key=step.key,
             reply=kept(answer),
+            reserve=any(isinstance(event, SAVED_ON_A_FULL_DISK) for event in decision.events),
         )
         unit, state = self._build(stamped, frame)
         return self._opened(decision.opens, step, unit), state

@@ -1,6 +1,7 @@
 """Cells: one supervised actor each, activated on first use, passivated when idle.
 
-Rule 1: a crash is answered as an error, the actor reloads, the next message is handled.
+Rule 1: a crash is answered as an error, the actor reloads, the next message is handled. So is a
+        store that cannot be read, which is no crash.
 Rule 2: three crashes in 60 s quarantine that cell alone; the reason is kept for `osiris health`.
 Rule 3: a cell leaves the directory only with an empty mailbox, so no message meets a closed one.
 Rule 4: above RESIDENT cells the one longest unused is asked to leave first.
@@ -15,7 +16,9 @@ from typing import Generic, Protocol, TypeVar
 import trio
 
 from osiris.core.errors import Refusal
+from osiris_actors import answers
 from osiris_actors.mailbox import ASK_S, DIED, Envelope, Mailbox
+from osiris_actors.store.contract import StoreDamaged, StoreUnavailable
 
 M = TypeVar("M")
 R = TypeVar("R")
@@ -75,6 +78,12 @@ class Cell(Generic[M, R]):
                 return
             actor = await self._loaded()
             envelope.answer(await actor.handle(envelope.message))
+        except StoreUnavailable as error:
+            self._actor = None
+            envelope.answer(answers.broken(error))
+        except StoreDamaged as error:
+            self._crashed(error)
+            envelope.answer(self.refusal() or answers.broken(error))
         except Exception as error:  # noqa: BLE001  a mailbox survives any actor
             self._crashed(error)
             envelope.answer(self.refusal() or DIED)
@@ -192,6 +201,8 @@ async def one_for_one(
             envelope = await mailbox.receive()
             try:
                 envelope.answer(await handle(envelope.message))
+            except (StoreDamaged, StoreUnavailable) as error:
+                envelope.answer(answers.broken(error))
             except Exception:
                 log.exception("%s crashed", name)
             finally:

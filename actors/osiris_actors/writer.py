@@ -38,12 +38,11 @@ from osiris_actors.store.contract import (
     Put,
     Read,
     Selection,
-    StoreMoved,
-    Trouble,
     Unit,
     Unknown,
     Verified,
 )
+from osiris_actors.store.failures import StoreMoved, Trouble
 from osiris_actors.store.lane import Lane, ThreadLane
 
 QUEUE_UNITS = 1024

@@ -15,7 +15,7 @@ class Entry(NamedTuple):
     place: str = ""
 
 
-LOOK, TEXT, RUN, LATER = "Look", "Texts", "Run", "Not built yet"
+LOOK, TEXT, KEEP, RUN, LATER = "Look", "Texts", "Keep", "Run", "Not built yet"
 
 COMMANDS: dict[str, Entry] = {
     "health": Entry(LOOK, "Is everything in order?", "osiris.cli.health:health"),
@@ -27,14 +27,15 @@ COMMANDS: dict[str, Entry] = {
     "put": Entry(TEXT, "Store what is piped in; print its stub.", "osiris.cli.payloads:put"),
     "get": Entry(TEXT, "Print a stored text, byte for byte.", "osiris.cli.payloads:get"),
     "grep": Entry(TEXT, "Search a stored text (RE2).", "osiris.cli.payloads:grep"),
+    "verify": Entry(KEEP, "Look at every record for damage.", "osiris.cli.keep:verify"),
+    "backup": Entry(KEEP, "Copy the store while it is in use.", "osiris.cli.keep:backup"),
+    "restore": Entry(KEEP, "Put a backup in the store's place.", "osiris.cli.keep:restore"),
+    "export": Entry(KEEP, "Write tasks as a bundle.", "osiris.cli.keep:export"),
     "serve": Entry(RUN, "Own the home until stopped or idle.", "osiris.cli.processes:serve"),
     "demo": Entry(RUN, "A real job in 10 seconds, offline.", "osiris.cli.processes:demo"),
     "config": Entry(RUN, "Show settings and their origins.", "osiris.cli.settings:config"),
-    "export": Entry(LATER, "Write tasks as a bundle."),
-    "backup": Entry(LATER, "Copy the store while it is in use."),
-    "restore": Entry(LATER, "Rebuild a store from a backup."),
+    "invariants": Entry(RUN, "Check a project's rules.", "osiris.cli.invariants:invariants"),
     "metrics": Entry(LATER, "Print or serve the metrics."),
-    "invariants": Entry(LATER, "Check the rules of a project."),
     "approve": Entry(LATER, "Allow what a rule forbids, for a while."),
     "install": Entry(LATER, "Write OSIRIS into a client's settings."),
     "uninstall": Entry(LATER, "Take it out again."),

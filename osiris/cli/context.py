@@ -35,10 +35,11 @@ class Context(Struct, frozen=True):
     serve: Callable[[], int]
     ask_offline: Callable[[str, Args], Answer] | None = None
     demo: Callable[..., int] | None = None
+    restore: Callable[..., Answer] | None = None
 
     def send(self, op: str, args: Args, body: bytes = b"") -> Answer:
         """Ask the owner, starting one if needed. Raises CommandError."""
-        return _accepted(lambda: self.ask(op, args, body))
+        return accepted(lambda: self.ask(op, args, body))
 
     def read(self, op: str, args: Args) -> dict[str, Any]:
         """Ask whoever can say, the owner or the store. Raises CommandError."""
@@ -46,14 +47,15 @@ class Context(Struct, frozen=True):
         if offline is None or self.is_owned():
             return self.send(op, args)[0]
         try:
-            return _accepted(lambda: offline(op, args))[0]
+            return accepted(lambda: offline(op, args))[0]
         except CommandError as refused:
             if refused.code == "busy" and self.is_owned():  # an owner came in between
                 return self.send(op, args)[0]
             raise
 
 
-def _accepted(ask: Callable[[], Answer]) -> Answer:
+def accepted(ask: Callable[[], Answer]) -> Answer:
+    """Return an answer without its frame. Raises CommandError for a refusal or none."""
     try:
         header, body = ask()
     except HomeError as error:

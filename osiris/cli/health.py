@@ -29,9 +29,17 @@ def health(context: Context) -> Shown:
     return Shown(
         answer,
         lambda at: _text(answer, at),
-        notes=tuple(problem.text() for problem in problems),
+        notes=(*_troubles(found), *(problem.text() for problem in problems)),
         exit=Exit.OK if is_ok else Exit.WRONG,
     )
+
+
+def _troubles(said: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return why the store takes no writes, as an error line."""
+    trouble = said.get("trouble")
+    if not trouble:
+        return ()
+    return (f"error {trouble['code']}: {trouble['why']} | fix: {trouble['fix']}",)
 
 
 def _text(said: Mapping[str, Any], screen: Screen) -> str:
@@ -49,6 +57,10 @@ def _text(said: Mapping[str, Any], screen: Screen) -> str:
         rows[3:3] = [("ruler", ruler), ("in memory", many(said.get("tasks_resident", 0), "task"))]
     held: Mapping[str, str] = said.get("quarantined") or {"nothing": ""}
     rows += [("quarantined", f"{name}: {why}" if why else name) for name, why in held.items()]
+    if said.get("trouble"):
+        rows.append(("trouble", "the store takes no writes, see below"))
+    if said.get("copied_from"):
+        rows.append(("copy of", f"{said['copied_from']}; both answer for the same tasks"))
     if said["problems"]:
         rows.append(("settings", f"{many(len(said['problems']), 'problem')}, named below"))
     head = f"OSIRIS {said.get('version', '')}: {'all is well' if said['ok'] else 'NOT WELL'}"

@@ -37,6 +37,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "tasks_resident": 3,
         "quarantined": {},
         "starts": 1_234,
+        "trouble": None,
+        "copied_from": "",
     },
     "tasks": {
         "tasks": [

@@ -21,10 +21,10 @@ from osiris_actors.store.contract import (
     Read,
     Selection,
     StoreDamaged,
-    Trouble,
     Unit,
     Verified,
 )
+from osiris_actors.store.failures import Trouble
 from osiris_actors.store.reads import View, bodies
 from osiris_actors.store.verify import verify
 

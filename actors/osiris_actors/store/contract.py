@@ -13,9 +13,12 @@ Rule 6: names are 1 to MAX_NAME_BYTES of UTF-8; a stream's is 9 bytes shorter an
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
+
+if TYPE_CHECKING:
+    from osiris_actors.store.failures import Trouble
 
 SNAPSHOT_EVENTS = 64
 SNAPSHOT_BYTES = 32 * 1024
@@ -24,8 +27,14 @@ KEY_TTL_MS = 24 * 3600 * 1000
 MAX_NAME_BYTES = 511
 
 
+RESTORE = "stop OSIRIS and run `osiris restore PATH`, PATH made by `osiris backup`"
+
+
 class StoreDamaged(Exception):  # noqa: N818 - named by what happened to the caller
     """A stored record does not match its checksum; `record` names it."""
+
+    code = "store_damaged"
+    fix = RESTORE
 
     def __init__(self, record: str, why: str) -> None:
         super().__init__(f"{record}: {why}")
@@ -39,33 +48,15 @@ class StoreTooNew(Exception):  # noqa: N818 - named by what happened to the call
     def __init__(self, found: int, known: int) -> None:
         super().__init__(f"store format {found}, this version knows {known}: update OSIRIS")
         self.found = found
+        self.code = "storage_error"
+        self.fix = "update OSIRIS; the store was not touched"
 
 
 class StoreUnavailable(Exception):  # noqa: N818 - named by what happened to the caller
     """The engine cannot open or read now; nothing is said about the data."""
 
-
-class StoreFull(StoreUnavailable):
-    """The disk has no room for what was asked."""
-
-
-class StoreMoved(Exception):  # noqa: N818 - named by what happened to the caller
-    """The store's files are no longer those that were opened: this owner's time is over.
-
-    `has_committed` says whether the units at hand may have been stored, where nobody finds them.
-    """
-
-    def __init__(self, why: str, *, has_committed: bool) -> None:
-        super().__init__(why)
-        self.has_committed = has_committed
-
-
-class Trouble(msgspec.Struct, frozen=True):
-    """Why the store takes no writes now, under a code of `core.errors`, and the way out."""
-
-    code: str
-    why: str
-    fix: str
+    code = "storage_error"
+    fix = "see `osiris health`, then call again"
 
 
 Event = tuple[int, bytes]  # a stored event with its version
@@ -301,7 +292,7 @@ class Store(Protocol):
         """
         ...
 
-    def trouble(self) -> Trouble | None:
+    def trouble(self) -> "Trouble | None":
         """Return why commits are refused now, None when they are not."""
         ...
 

@@ -33,21 +33,46 @@ def is_short(directory: Path) -> bool:
     return size > 0 and size < _needed_bytes(data)
 
 
+def has_data(directory: Path) -> bool:
+    """Say whether there are any bytes to look at."""
+    data = directory / DATA
+    return data.exists() and data.stat().st_size > 0
+
+
+def marked_id(directory: Path) -> str:
+    """Return the id of the store that must be here; empty when nothing says one."""
+    try:
+        return (directory / MARKER).read_text("ascii", "replace").strip()
+    except FileNotFoundError:
+        return ""
+
+
 def is_marked(directory: Path) -> bool:
     """Say whether a store must be here."""
     return (directory / MARKER).exists()
 
 
+def transaction(directory: Path) -> int:
+    """Return the number of the last transaction on the disk, 0 when no meta page can be read."""
+    newest = _newest(directory / DATA)
+    return 0 if newest is None else newest[2]
+
+
 def _needed_bytes(data: Path) -> int:
     """Return the size that the newest meta page claims, 0 when no meta page can be read."""
+    newest = _newest(data)
+    return 0 if newest is None else (newest[1] + 1) * newest[0]
+
+
+def _newest(data: Path) -> tuple[int, int, int] | None:
+    """Return what the newest of the two meta pages says, None when the first cannot be read."""
     with data.open("rb") as file:
         first = _meta(file.read(_META.size))
         if first is None:
-            return 0
+            return None
         file.seek(first[0])
         second = _meta(file.read(_META.size))
-    page_bytes, last_page, _ = max(filter(None, (first, second)), key=lambda meta: meta[2])
-    return (last_page + 1) * page_bytes
+    return max(filter(None, (first, second)), key=lambda meta: meta[2])
 
 
 def _meta(raw: bytes) -> tuple[int, int, int] | None:
@@ -63,12 +88,11 @@ def confirm(directory: Path, store_id: str, *, write: bool) -> None:
 
     Raises StoreDamaged when it names another store.
     """
-    marker = directory / MARKER
     if not is_marked(directory):
         if write:
             _mark(directory, store_id)
         return
-    marked = marker.read_text("ascii").strip()
+    marked = marked_id(directory)
     if marked != store_id:
         raise StoreDamaged("meta store_id", f"is {store_id}, the marker says {marked}")
 

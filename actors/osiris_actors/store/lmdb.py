@@ -23,6 +23,7 @@ from osiris_actors.store import datafile, identity, lmdb_env, room
 from osiris_actors.store.backend import RecordBackend
 from osiris_actors.store.checksum import TABLES, Table
 from osiris_actors.store.contract import (
+    RESTORE,
     Failed,
     Full,
     Outcome,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 MAP_BYTES = (8 if sys.platform == "win32" else 64) * 1024**3
 MAX_READERS = 1024
 READER_CHECK_BATCHES = 256
-RESTORE_FIX = "stop OSIRIS and run `osiris restore PATH`, PATH made by `osiris backup`"
 
 
 def _new_id() -> str:
@@ -163,7 +163,7 @@ class LmdbBackend(RecordBackend):
         if isinstance(error, lmdb.PanicError):
             self._refusal = Failed(f"{error}; open the store again")
         elif isinstance(error, lmdb_env.DAMAGE):
-            self._refusal = Failed(str(error), "store_damaged", RESTORE_FIX)
+            self._refusal = Failed(str(error), "store_damaged", RESTORE)
         return self._refusal or Failed(str(error))
 
     def _not_committed(self, error: lmdb.Error, number: int) -> Full | Unknown:

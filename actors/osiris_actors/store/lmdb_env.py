@@ -17,7 +17,8 @@ from lmdb import verify as walker
 
 from osiris_actors.store import datafile, identity, records
 from osiris_actors.store.checksum import TABLES, Table
-from osiris_actors.store.contract import StoreDamaged, StoreFull, StoreUnavailable
+from osiris_actors.store.contract import StoreDamaged, StoreUnavailable
+from osiris_actors.store.failures import StoreFull
 from osiris_actors.store.room import NO_ROOM
 from osiris_actors.store.settle import Records
 

@@ -116,7 +116,7 @@ class MemoryBackend(RecordBackend):
         """Return the store as the next process finds it; this one takes no more calls."""
         self.close()
         successor = type(self)(self.store_id, fault=fault)
-        rows = {table: rows.copy() for table, rows in self._tables.items()}
+        rows: dict[Table, _Rows] = {name: table.copy() for name, table in self._tables.items()}
         successor._tables = rows  # noqa: SLF001  it is of this class
         return successor
 

@@ -1,7 +1,8 @@
 """Opens a store before its owner does, so that a file that kills its reader kills this process.
 
-`python -P -m osiris_actors.store.probe DIRECTORY` prints one line of JSON: {"damage": [[table, key
-in hex, why], ...], "read", "of"}, or {"unavailable": why}.
+`python -P -m osiris_actors.store.probe DIRECTORY FORMAT` prints one line of JSON: {"damage":
+[[table, key in hex, why], ...], "read", "of"}, or {"unavailable": why}. FORMAT is the body, in hex,
+of the format record that its parent knows; of a store with another one nothing is said.
 
 Rule 1: it goes through the keys of every table, and so through every page of the trees, and reads
         an even sample of records; all of them when there are few. It ends after SECONDS.
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import lmdb
 
-from osiris_actors.store.checksum import TABLES, Table, matches
+from osiris_actors.store.checksum import CHECKSUM_BYTES, TABLES, Table, matches
 
 if TYPE_CHECKING:
     from lmdb import _Database  # pyright: ignore[reportPrivateUsage]  it has no public name
@@ -36,7 +37,7 @@ _DAMAGED = (
 )
 
 
-def look(directory: str, seconds: float = SECONDS) -> dict[str, Any]:
+def look(directory: str, known: bytes, seconds: float = SECONDS) -> dict[str, Any]:
     """Return what was read, out of how many records, and what is wrong."""
     try:
         with lmdb.Environment(
@@ -47,7 +48,7 @@ def look(directory: str, seconds: float = SECONDS) -> dict[str, Any]:
             max_readers=1024,
             lib_version=0,
         ) as env:
-            return _Look(env, time.monotonic() + seconds).run()
+            return _Look(env, time.monotonic() + seconds).run(known)
     except _DAMAGED as error:
         return {"damage": [["", "", str(error)]], "read": 0, "of": 0}
     except lmdb.Error as error:
@@ -62,7 +63,7 @@ class _Look:
         self._read = self._of = 0
         self._bytes_left = SAMPLE_BYTES
 
-    def run(self) -> dict[str, Any]:
+    def run(self, known: bytes) -> dict[str, Any]:
         names = {name.decode() for name in self._env.dbs()}
         dbs: dict[Table, _Database] = {
             table: self._env.open_db(table.encode(), create=False)
@@ -70,6 +71,8 @@ class _Look:
             if table in names
         }
         with self._env.begin() as txn:
+            if "meta" in dbs and not _is_known(txn.get(b"format", db=dbs["meta"]), known):
+                return {"damage": [], "read": 0, "of": 0}
             samples = {table: self._walk(txn, db) for table, db in dbs.items()}
             for table, db in dbs.items():
                 self._compare(txn, table, db, samples[table])
@@ -104,13 +107,18 @@ class _Look:
                 return
 
 
+def _is_known(stored: bytes | None, known: bytes) -> bool:
+    return stored is not None and stored[CHECKSUM_BYTES:] == known
+
+
 def main() -> int:
-    _leave_no_core()
-    print(json.dumps(look(sys.argv[1])))  # noqa: T201  its parent reads it
+    leave_no_core()
+    print(json.dumps(look(sys.argv[1], bytes.fromhex(sys.argv[2]))))  # noqa: T201  its parent reads it
     return 0
 
 
-def _leave_no_core() -> None:
+def leave_no_core() -> None:
+    """Let the end of this process write no file."""
     if sys.platform != "win32":
         import resource  # noqa: PLC0415  not there on Windows
 

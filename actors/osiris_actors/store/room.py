@@ -12,7 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from osiris_actors.store.contract import Full, Outcome, StoreFull, StoreUnavailable, Unit
+from osiris_actors.store.contract import Full, Outcome, StoreUnavailable, Unit
+from osiris_actors.store.failures import StoreFull
 
 BALLAST_BYTES = 4 * 1024 * 1024
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

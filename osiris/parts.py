@@ -1,0 +1,66 @@
+"""What every process that opens a store puts together: store, writer, ruler, redactor, desk."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import trio
+
+from osiris.config import Settings
+from osiris.home import Home
+from osiris_actors.charges import Charges
+from osiris_actors.desk import RuntimeDesk
+from osiris_actors.env import RealEnv
+from osiris_actors.files import Files
+from osiris_actors.gateway import Gateway
+from osiris_actors.ingest import Ingest
+from osiris_actors.keeping import Keeping
+from osiris_actors.redactor import Redactor
+from osiris_actors.store.opening import Place, open_store, open_to_read
+from osiris_actors.stream import Tools
+from osiris_actors.system import Options, System, running
+from osiris_actors.tokenizer import Tokenizer
+from osiris_actors.writer import Writer
+
+
+class Parts:
+    """The parts of one process; `unwritable` says why its store is opened for reading only."""
+
+    def __init__(self, home: Home, settings: Settings, unwritable: str = "") -> None:
+        self.env = RealEnv()
+        self._home = home
+        self._place = Place(
+            store=Path(home.store_dir),
+            ballast=Path(home.run_dir) / "ballast",
+            force_network=settings.force_network_fs,
+        )
+        self._unwritable = unwritable
+        self._tokenizer = Tokenizer()
+
+    @asynccontextmanager
+    async def running(self, *, reports: Path | None) -> AsyncGenerator[System]:
+        """Open the store and run the actors on it."""
+        why, place = self._unwritable, self._place
+        backend = open_to_read(place, why) if why else open_store(place)
+        self._copied_from = backend.copied_from
+        try:
+            self._redactor = Redactor(backend.store_id.encode())
+            writer = Writer(backend, self.env)
+            tools = Tools(writer, self.env, Charges(), self._tokenizer.count)
+            files = Files(self.env.run_sync)
+            ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)
+            async with running(writer, ingest, tools, Options(reports=reports)) as system:
+                yield system
+        finally:
+            backend.close()
+
+    def desk(self, gateway: Gateway) -> RuntimeDesk:
+        keeping = Keeping(gateway, self._place.store, copied_from=self._copied_from)
+        return RuntimeDesk(gateway, home=self._home.root, keeping=keeping)
+
+    async def load(self, ingest: Ingest) -> None:
+        """Load what tool calls wait for."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._redactor.start, Path(self._home.root) / "rules")
+            await self.env.run_sync(self._tokenizer.load)
+        ingest.ready.set()
