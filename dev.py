@@ -23,6 +23,8 @@ STAMP = VENV / "osiris-setup"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 
+STRANGERS = ROOT / "tests" / "e2e" / "strangers"
+
 OLDEST = (3, 11)
 SEEDS = "200"
 BENCHES = ("footprint", "latency", "crash")  # those that need no arguments
@@ -74,6 +76,17 @@ def lint(_: list[str]) -> int:
     return 1 if failed else 0
 
 
+def strangers(rest: list[str]) -> int:
+    _tell("installing fastmcp's client and the TypeScript SDKs ... ", end="")
+    _install("-e", ".[strangers]")
+    npm = shutil.which("npm")
+    if npm is None:
+        raise StopError("the TypeScript SDKs need node and npm, and there is no npm")
+    _must(npm, "ci", "--prefix", str(STRANGERS), "--ignore-scripts", "--no-audit", "--no-fund")
+    _tell("done")
+    return _python("-m", "pytest", "tests/e2e/test_strangers.py", *rest)
+
+
 def sim(rest: list[str]) -> int:
     _need("tests/sim/simulate.py", "the simulation")
     return _python("-m", "tests.sim.simulate", "--seeds", os.environ.get("SEEDS") or SEEDS, *rest)
@@ -99,6 +112,7 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     "demo": (demo, "show OSIRIS at work on this machine, offline [--json]"),
     "test": (test, "run the tests [pytest arguments]"),
     "lint": (lint, "check format, style, import contracts and types"),
+    "strangers": (strangers, "install other people's clients, let them drive the server"),
     "sim": (sim, f"simulate the whole system from SEEDS seeds (default {SEEDS})"),
     "bench": (bench, "measure [NAME and its arguments]"),
     "promises": (promises, "list each promise with the test that proves it"),

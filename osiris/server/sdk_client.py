@@ -1,6 +1,6 @@
 """The SDK's own client over stdio, for the demo and for tests of ourselves."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Literal
 
@@ -17,10 +17,20 @@ class ToolCaller:
     def __init__(self, client: Client) -> None:
         self._client = client
 
-    async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
-        """Return (text, is_error) of one tool call."""
+    @property
+    def protocol_version(self) -> str:
+        """The version that both sides speak."""
+        return self._client.protocol_version
+
+    async def result(self, tool: str, arguments: Mapping[str, Any]) -> CallToolResult:
+        """Return all of one tool call's result."""
         result = await self._client.call_tool(tool, dict(arguments))
         assert isinstance(result, CallToolResult)
+        return result
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> tuple[str, bool]:
+        """Return (text, is_error) of one tool call."""
+        result = await self.result(tool, arguments)
         texts = [part.text for part in result.content if isinstance(part, TextContent)]
         return "\n".join(texts), bool(result.is_error)
 
@@ -37,7 +47,7 @@ class ToolCaller:
 @asynccontextmanager
 async def connected(
     command: tuple[str, ...], env: Mapping[str, str], cwd: str, *, name: str, era: Era = "auto"
-) -> AsyncIterator[ToolCaller]:
+) -> AsyncGenerator[ToolCaller]:
     """Start `command`, connect in the given protocol era as client `name`, leave in order."""
     server = StdioServerParameters(
         command=command[0], args=list(command[1:]), env=dict(env), cwd=cwd
