@@ -11,6 +11,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import trio
 from msgspec import Struct
@@ -38,7 +39,13 @@ async def _connection(path: str, number: int, line: Line, began: float) -> None:
     stream = await trio.open_unix_socket(path)
     async with stream:
         reader = _Reader(stream)
-        hello = {"version": "0", "nonce": f"{number:032x}", "pid": 1, "cwd": "", "settings": {}}
+        hello: dict[str, Any] = {
+            "version": "0",
+            "nonce": f"{number:032x}",
+            "pid": 1,
+            "cwd": "",
+            "settings": {},
+        }
         await _send(stream, {"osiris": 1, "hello": hello})
         await _request(stream, 0, "initialize", _INITIALIZE)
         await reader.next()

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from osiris.core import events as ev
 from osiris.core import replies
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
@@ -70,9 +72,10 @@ def measure(count: Count) -> tuple[int, dict[str, int]]:
 
 def _proper(tool: str, state: TaskState, command: Command, given: dict[str, object]) -> str:
     """Return what the budget is about: the reply without stub, manifest and data block."""
+    given = dict(given)
     door = given.pop("payload", None)
     payload = None if door is None else _payload(str(door))
-    facts = Facts(**{**_fields(FACTS), **given, "payload": payload, "task": state.task})
+    facts = replace(FACTS, **given, payload=payload, task=state.task)
     found = replies.parts(decide(state, command, facts).reply)
     return "\n".join(found.values()) if tool == "resume" else found["reply"]
 
@@ -98,7 +101,3 @@ def _life() -> Iterator[ev.Event]:
 
 def _payload(door: str) -> Payload:
     return Payload("ab" * 32, 99_999, 99_999, 25_999, "exact", "stub", door)
-
-
-def _fields(facts: Facts) -> dict[str, object]:
-    return {name: getattr(facts, name) for name in facts.__struct_fields__}

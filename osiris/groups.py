@@ -6,7 +6,9 @@ from collections.abc import Iterator
 def leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
     """Yield the exceptions inside nested groups."""
     for error in group.exceptions:
-        if isinstance(error, BaseExceptionGroup):
-            yield from leaves(error)
-        else:
-            yield error
+        match error:
+            case BaseExceptionGroup():
+                inner: BaseExceptionGroup[BaseException] = error
+                yield from leaves(inner)
+            case _:
+                yield error

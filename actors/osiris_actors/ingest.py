@@ -8,7 +8,7 @@ Rule 4: texts above INLINE characters are worked on away from the event loop.
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import trio
 from msgspec import Struct
@@ -200,7 +200,7 @@ def _size(value: object) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
-        return sum(len(k) + _size(v) for k, v in value.items())
+        return sum(map(_size, cast("Mapping[str, object]", value).values()))
     if isinstance(value, list):
-        return sum(map(_size, value))
+        return sum(map(_size, cast("list[object]", value)))
     return 8

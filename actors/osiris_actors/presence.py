@@ -6,7 +6,7 @@ Rule 2: so does everything that `is_busy` knows of, such as a lease.
 Rule 3: `idle_s` of zero means never.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import trio
@@ -32,7 +32,7 @@ class Presence:
         self._kept_until = trio.current_time() + idle_s
 
     @contextmanager
-    def here(self) -> Iterator[None]:
+    def here(self) -> Generator[None]:
         """Be a client for the length of the body."""
         self.clients += 1
         try:

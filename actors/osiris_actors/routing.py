@@ -112,10 +112,10 @@ class Router:
         if not found:
             fix = "look it up with `osiris tasks`, or start one"
             return Refusal("unknown_task", f"no task {prefix[:64]}", fix)
-        exact = next((p for p in found if p.key == f"task/{prefix}"), None)
-        if exact is None and len(found) > 1:
+        names = [put.key.removeprefix("task/") for put in found]
+        if len(names) > 1 and prefix not in names:
             return Refusal("ambiguous_task", f"{prefix} fits several tasks", "send more digits")
-        return (exact or found[0]).key.removeprefix("task/")
+        return prefix if prefix in names else names[0]
 
     async def _bound_before(self, caller: Caller) -> str | None:
         raw = await self._store.get_index(f"bound/{caller.nonce}/")

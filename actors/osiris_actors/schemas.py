@@ -1,8 +1,9 @@
 """JSON Schema checks of results, by the library that the SDK brings along."""
 
 import json
+from collections.abc import Iterable
 
-from jsonschema import Draft202012Validator, SchemaError
+from jsonschema import Draft202012Validator, SchemaError, ValidationError
 
 from osiris.core.errors import Refusal
 
@@ -31,5 +32,6 @@ def errors_of(text: str, schema: str) -> tuple[str, ...]:
     except ValueError as error:
         return (f"the result is no JSON: {error}",)
     validator = Draft202012Validator(json.loads(schema))
-    found = sorted(validator.iter_errors(value), key=lambda error: list(map(str, error.path)))
+    errors: Iterable[ValidationError] = validator.iter_errors(value)  # pyright: ignore[reportUnknownMemberType]  its stub leaves `_schema` untyped
+    found = sorted(errors, key=lambda error: list(map(str, error.path)))
     return tuple(f"{error.json_path}: {error.message[:160]}" for error in found[:ERRORS])

@@ -4,7 +4,7 @@ Rule 1: the writer's death ends the service; every other actor is supervised one
 Rule 2: pending costs are committed within FLUSH_S, and on the way out before the writer stops.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -102,7 +102,7 @@ class System:
 @asynccontextmanager
 async def running(
     writer: Writer, ingest: Ingest, tools: Tools, options: Options
-) -> AsyncIterator[System]:
+) -> AsyncGenerator[System]:
     """Run the writer and the actors around the body; leave with nothing pending."""
     async with trio.open_nursery() as outer:
         await outer.start(writer.run)

@@ -85,7 +85,8 @@ class Job:
         await self._fact(f"{number}:{line}", "grep", ref=ref, q="^class ArgumentParser")
         following = "\n".join(argparse.text.split("\n")[number - 1 : number + 9])
         last = number + 9
-        await self._fact(following, "range", ref=ref, **{"from": number, "to": last})
+        lines: dict[str, Any] = {"from": number, "to": last}
+        await self._fact(following, "range", ref=ref, **lines)
         await self._file("typing.py")
         await self._file("heapq.py")
         code = await self._piped(material.disassembly())

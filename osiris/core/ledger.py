@@ -93,7 +93,7 @@ def balance(counters: Mapping[str, int]) -> int:
 
 def summary(counters: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:
     """Return (kept out by proof, overhead by kind) of counters named without their scope."""
-    kept = dict.fromkeys(PROOFS, 0)
+    kept: dict[str, int] = dict.fromkeys(PROOFS, 0)
     charged: dict[str, int] = {}
     for name, amount in counters.items():
         account, _, rest = name.partition("/")

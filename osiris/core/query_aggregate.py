@@ -18,8 +18,8 @@ from osiris.core.query_page import Limits, Page, State, Step, cursor, take
 from osiris.core.query_re2 import Hit, compile_pattern
 
 MAX_KEYS = 100_000
-HOWS = ("count", "distinct", "top", "stats")
 How = Literal["count", "distinct", "top", "stats"]
+HOWS: tuple[How, ...] = ("count", "distinct", "top", "stats")
 _VALUE = 200
 
 START: State = (0, 0)

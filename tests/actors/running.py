@@ -1,7 +1,7 @@
 """A running system over the memory store, for tests of what agents and people see."""
 
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -57,7 +57,7 @@ class Agent(Struct):
 @asynccontextmanager
 async def system(
     backend: MemoryBackend | None = None, texts: dict[str, str] | None = None
-) -> AsyncIterator[tuple[Agent, RuntimeDesk]]:
+) -> AsyncGenerator[tuple[Agent, RuntimeDesk]]:
     """Run a system; leave in order, so that nothing is pending afterwards."""
     env = SimEnv(random.Random(1))
     store = Writer(backend or MemoryBackend("5" * 32), env, lane=InlineLane())

@@ -1,6 +1,6 @@
 """Cells: activated on use, passivated when idle, reloaded after a crash, quarantined at three."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import trio
@@ -36,7 +36,7 @@ class Counting:
 
 
 @asynccontextmanager
-async def directory(log: list[str], *, resident: int = 100) -> AsyncIterator[Directory[str, int]]:
+async def directory(log: list[str], *, resident: int = 100) -> AsyncGenerator[Directory[str, int]]:
     async with trio.open_nursery() as nursery:
         yield Directory(nursery, lambda name: Counting(name, log), resident=resident)
         nursery.cancel_scope.cancel()

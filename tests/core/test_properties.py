@@ -66,6 +66,7 @@ def test_replay_equals_live_from_every_snapshot(
     final = lived[-1][0] if lived else EMPTY
     for at in range(len(lived)):
         state = from_snapshot(to_snapshot(lived[at][0]))
+        assert state is not None
         assert state == lived[at][0]
         for _, raw in lived[at + 1 :]:
             state = apply(state, ev.decode(raw))

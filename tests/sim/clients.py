@@ -1,7 +1,7 @@
 """Clients with a seed: they call, lose owners, retry with the same key, cancel, and keep a log."""
 
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 import trio
 from msgspec import Struct
@@ -187,7 +187,7 @@ class Client:
             assert first.answer == second.answer, (first, second)
         self.calls.remove(second)
 
-    async def _send(self, tool: str, arguments: dict[str, object], marker: str) -> Call:
+    async def _send(self, tool: str, arguments: Mapping[str, object], marker: str) -> Call:
         self._ids += 1
         ask = Ask(tool, arguments, f"i:{self._ids}")
         call = Call(marker, self.world.step())

@@ -8,6 +8,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import pytest
 import trio
 import trio.testing
 from trio._core import _run
@@ -19,10 +20,7 @@ def run(seed: int, program: Callable[[], Awaitable[T]]) -> T:
     """Run `program` under virtual time with the schedule of `seed`."""
     assert hasattr(_run, "_ALLOW_DETERMINISTIC_SCHEDULING"), "trio changed: find the new flag"
     assert isinstance(_run._r, random.Random), "trio changed: find the new generator"
-    before = _run._ALLOW_DETERMINISTIC_SCHEDULING
-    _run._ALLOW_DETERMINISTIC_SCHEDULING = True
-    _run._r.seed(seed)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_run, "_ALLOW_DETERMINISTIC_SCHEDULING", True)
+        _run._r.seed(seed)
         return trio.run(program, clock=trio.testing.MockClock(autojump_threshold=0))
-    finally:
-        _run._ALLOW_DETERMINISTIC_SCHEDULING = before

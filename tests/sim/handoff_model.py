@@ -37,6 +37,8 @@ def reserved_under_day(history: History) -> int:
                 case ev.HandoffMoved(contract, status, spent=spent) if contract in offered:
                     if status in ("declined", "cancelled", "expired", "verified"):
                         held += min(spent.get("tokens", 0), offered.pop(contract))
+                case _:
+                    pass
         held += own + sum(offered.values())
     return held
 

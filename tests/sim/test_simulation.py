@@ -4,6 +4,7 @@ import logging
 
 import pytest
 import trio
+from msgspec.structs import replace
 
 from osiris_actors.store.contract import Committed, Outcome, Unit
 from osiris_actors.writer import Writer
@@ -50,7 +51,7 @@ class ForgetsKeys(Writer):
     """A writer that stores no keys, so that a retry happens twice."""
 
     async def commit(self, unit: Unit) -> Outcome:
-        return await super().commit(Unit(**{**_fields(unit), "key": None}))
+        return await super().commit(replace(unit, key=None))
 
 
 class PassesCeilings(Writer):
@@ -58,35 +59,35 @@ class PassesCeilings(Writer):
 
     async def commit(self, unit: Unit) -> Outcome:
         free = tuple(type(d)(d.counter, d.amount) for d in unit.deltas)
-        return await super().commit(Unit(**{**_fields(unit), "deltas": free}))
+        return await super().commit(replace(unit, deltas=free))
 
 
 class DropsPostings(Writer):
     """A writer that loses one posting of each unit."""
 
     async def commit(self, unit: Unit) -> Outcome:
-        return await super().commit(Unit(**{**_fields(unit), "deltas": unit.deltas[1:]}))
+        return await super().commit(replace(unit, deltas=unit.deltas[1:]))
 
 
 class DropsIndexEntries(Writer):
     """A writer that loses one index entry of each unit."""
 
     async def commit(self, unit: Unit) -> Outcome:
-        return await super().commit(Unit(**{**_fields(unit), "puts": unit.puts[1:]}))
+        return await super().commit(replace(unit, puts=unit.puts[1:]))
 
 
 class DropsFences(Writer):
     """A writer that lets those write whose fence has moved on."""
 
     async def commit(self, unit: Unit) -> Outcome:
-        return await super().commit(Unit(**{**_fields(unit), "guards": ()}))
+        return await super().commit(replace(unit, guards=()))
 
 
 class LowersFences(Writer):
     """A writer that forgets to raise fences."""
 
     async def commit(self, unit: Unit) -> Outcome:
-        return await super().commit(Unit(**{**_fields(unit), "bumps": ()}))
+        return await super().commit(replace(unit, bumps=()))
 
 
 class ExpiresWithoutLooking(Writer):
@@ -94,11 +95,7 @@ class ExpiresWithoutLooking(Writer):
 
     async def commit(self, unit: Unit) -> Outcome:
         held = tuple(append for append in unit.appends if append.events)
-        return await super().commit(Unit(**{**_fields(unit), "appends": held}))
-
-
-def _fields(unit: Unit) -> dict[str, object]:
-    return {name: getattr(unit, name) for name in unit.__struct_fields__}
+        return await super().commit(replace(unit, appends=held))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ A dead owner reads and writes nothing more, and what it still answers reaches no
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -90,6 +90,10 @@ class NoFiles:
         raise AssertionError(f"nobody reads {path} under {roots}")
 
 
+def no_fault(_: str) -> None:
+    pass
+
+
 class Disk(MemoryBackend):
     """A store that remembers in which order events came to be, across streams."""
 
@@ -103,7 +107,7 @@ class Disk(MemoryBackend):
                 self.order.append(_event(key))
         super()._write(changes)
 
-    def reopen(self, *, fault: Fault) -> "Disk":
+    def reopen(self, *, fault: Fault = no_fault) -> "Disk":
         successor = super().reopen(fault=fault)
         assert isinstance(successor, Disk)
         successor.order = self.order
@@ -149,7 +153,7 @@ class World:
         return self.up.is_set() and not self._dead and not self._leaving
 
     @contextmanager
-    def connected(self) -> Iterator[None]:
+    def connected(self) -> Generator[None]:
         """Hide from a client how its owner died: for it the line goes dead."""
         try:
             yield
