@@ -55,7 +55,10 @@ async def _first_bytes(stream: trio.abc.Stream, stopping: trio.Event | None) -> 
     async with trio.open_nursery() as race:
         if stopping is not None:
             race.start_soon(_cancel_at, stopping, race.cancel_scope)
-        first = bytes(await stream.receive_some(LENGTH_BYTES))
+        try:
+            first = bytes(await stream.receive_some(LENGTH_BYTES))
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            first = b""  # out of the nursery it would come as a group that nobody expects
         race.cancel_scope.cancel()
     return first
 

@@ -184,6 +184,14 @@ async def test_a_client_that_stops_in_the_middle_is_let_go(autojump_clock: MockC
     assert autojump_clock.autojump_threshold == 0
 
 
+async def test_a_client_that_closes_on_its_unread_answer_harms_nobody() -> None:
+    async with desk_socket(FakeDesk()) as theirs:
+        theirs.sendall(pack({"op": "get", "args": {}}, 0))
+        first = await trio.to_thread.run_sync(theirs.recv, 1)  # the rest makes it a reset
+
+    assert first == b"\0"
+
+
 def test_an_owner_that_dies_in_the_middle_is_an_error_of_the_connection() -> None:
     ours, theirs = socket.socketpair()
 
