@@ -9,7 +9,7 @@ It is a row of MessagePack arrays, each named by its first element:
 | head   | ends a stream: its last version and that version's chain               |
 | blob   | a payload: sha256, plain size, codec, how many chunks follow           |
 | chunk  | bytes as they are stored, CHUNK_BYTES before compression               |
-| end    | once, last: how many streams, events and blobs there are               |
+| end    | once, last: how many streams, events and blobs, and the sha256 of all   |
 
 Rule 1: a file without its end is cut; one whose chains or hashes differ is damaged.
 Rule 2: what is damaged in the store is left out and named: a stream up to the event before, a
@@ -20,6 +20,7 @@ Rule 3: the file appears under its name when it is complete and durable, not bef
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
@@ -67,11 +68,13 @@ class End(msgspec.Struct, frozen=True, array_like=True, tag="end"):
     streams: int
     events: int
     blobs: int
+    sha256: bytes  # of all frames before
 
 
 Frame = Header | StreamBegins | EventFrame | StreamEnds | BlobBegins | Chunk | End
 
 _encoder = msgspec.msgpack.Encoder()
+encode = _encoder.encode
 
 
 def write(view: View, path: Path, header: Header, selection: Selection | None) -> Exported:
@@ -98,21 +101,24 @@ class _Writing:
         self._view = view
         self._lookup = bodies(view)
         self._file = file
-        self._counts = End(0, 0, 0)
+        self._hash = sha256()
+        self._streams = self._events = self._blobs = 0
         self._damage: list[Damage] = []
 
     def run(self, header: Header, selection: Selection | None) -> Exported:
         self._put(header)
         for name in reads.streams(self._view, "") if selection is None else selection.streams:
             self._stream(name)
-        for sha256 in self._all_blobs() if selection is None else selection.blobs:
-            self._blob(sha256)
-        self._put(self._counts)
-        end, size = self._counts, self._file.tell()
-        return Exported(end.streams, end.events, end.blobs, size, tuple(self._damage))
+        for name in self._all_blobs() if selection is None else selection.blobs:
+            self._blob(name)
+        counts = (self._streams, self._events, self._blobs)
+        self._put(End(*counts, self._hash.digest()))
+        return Exported(*counts, self._file.tell(), tuple(self._damage))
 
     def _put(self, frame: Frame) -> None:
-        self._file.write(_encoder.encode(frame))
+        raw = encode(frame)
+        self._hash.update(raw)
+        self._file.write(raw)
 
     def _all_blobs(self) -> Iterator[str]:
         return (key.hex() for key, _ in self._view.scan("blobs"))
@@ -122,34 +128,31 @@ class _Writing:
         version, chain = 0, records.GENESIS
         self._put(StreamBegins(name))
         try:
-            for event in self._events(key):
+            for event in self._events_of(key):
                 version += 1
                 chain = records.chain(chain, key, version, event)
                 self._put(EventFrame(event))
         except StoreDamaged as damage:
             self._damage.append(Damage(damage.record, damage.why))
         self._put(StreamEnds(version, chain))
-        self._count(streams=1, events=version)
+        self._streams += 1
+        self._events += version
 
-    def _events(self, stream: bytes) -> Iterator[bytes]:
+    def _events_of(self, stream: bytes) -> Iterator[bytes]:
         """Yield the sound events one by one, so that those before a damaged one are kept."""
         end = reads.head(self._lookup, stream)
         for version in range(end.version):
             [(_, event)] = reads.history(self._lookup, stream, version, 1)
             yield event
 
-    def _blob(self, sha256: str) -> None:
-        key = records.blob_key(sha256)
+    def _blob(self, name: str) -> None:
+        key = records.blob_key(name)
         try:
             row = reads.sound_blob(self._lookup, key)
         except StoreDamaged as damage:
             self._damage.append(Damage(damage.record, damage.why))
             return
-        self._put(BlobBegins(sha256, row.size, row.codec, row.chunks))
+        self._put(BlobBegins(name, row.size, row.codec, row.chunks))
         for number in range(row.chunks):
             self._put(Chunk(reads.chunk(self._lookup, records.chunk_key(key, number))))
-        self._count(blobs=1)
-
-    def _count(self, *, streams: int = 0, events: int = 0, blobs: int = 0) -> None:
-        before = self._counts
-        self._counts = End(before.streams + streams, before.events + events, before.blobs + blobs)
+        self._blobs += 1

@@ -24,6 +24,7 @@ from osiris_actors.store.bundle import (
     Header,
     StreamBegins,
     StreamEnds,
+    encode,
 )
 from osiris_actors.store.contract import CHUNK_BYTES, Damage, StoreDamaged, Verified
 
@@ -84,11 +85,10 @@ def check(path: Path) -> Verified:
         checking.finish()
     except BundleDamaged as damage:
         checking.damage.append(Damage(damage.record, damage.why))
-    found = checking.counts
     return Verified(
-        streams=found.streams,
-        events=found.events,
-        blobs=found.blobs,
+        streams=checking.streams,
+        events=checking.events,
+        blobs=checking.blobs,
         records=checking.frames,
         damage=tuple(checking.damage),
     )
@@ -104,16 +104,15 @@ class _Checking:
         self._end: End | None = None
         self._stream: _Stream | None = None
         self._blob: _Payload | None = None
-        self._streams = self._events = self._blobs = 0
-
-    @property
-    def counts(self) -> End:
-        return End(self._streams, self._events, self._blobs)
+        self._hash = sha256()
+        self.streams = self.events = self.blobs = 0
 
     def take(self, frame: Frame) -> None:
         """Follow one frame. Raises BundleDamaged where it has no place."""
         self._must_have_a_place(frame)
         self.frames += 1
+        if not isinstance(frame, End):
+            self._hash.update(encode(frame))
         match frame:
             case Header():
                 self._header = frame
@@ -138,8 +137,8 @@ class _Checking:
         """Say what is missing at the end of the file."""
         if self._end is None:
             raise BundleDamaged("end", "missing: the file is cut")
-        if self._end != self.counts:
-            self.damage.append(Damage("end", f"says {self._end}, found {self.counts}"))
+        if self._end != End(self.streams, self.events, self.blobs, self._hash.digest()):
+            self.damage.append(Damage("end", "does not match what is before it"))
 
     def _must_have_a_place(self, frame: Frame) -> None:
         if (self._header is None) != isinstance(frame, Header) or self._end is not None:
@@ -157,8 +156,8 @@ class _Checking:
     def _end_stream(self, stream: "_Stream", ends: StreamEnds) -> None:
         if (stream.version, stream.chain) != (ends.version, ends.chain):
             self.damage.append(Damage(f"head {stream.name}", "is not the end of the chain"))
-        self._streams += 1
-        self._events += stream.version
+        self.streams += 1
+        self.events += stream.version
         self._stream = None
 
     def _end_blob(self, blob: "_Payload") -> None:
@@ -166,7 +165,7 @@ class _Checking:
             return
         if why := blob.wrong():
             self.damage.append(Damage(f"blob {blob.begins.sha256[:12]}", why))
-        self._blobs += 1
+        self.blobs += 1
         self._blob = None
 
 

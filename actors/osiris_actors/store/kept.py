@@ -25,6 +25,7 @@ from osiris_actors.store.contract import (
     RESTORE,
     Committed,
     Failed,
+    Full,
     Outcome,
     StoreDamaged,
     StoreUnavailable,
@@ -40,6 +41,7 @@ from osiris_actors.store.room import Ballast
 FAILURES = 3
 REST_S = 5.0
 READERS_LEAVE_S = 2.0
+_NOT_SURE = (Failed, Full, Unknown)  # after these the engine may have panicked
 
 log = logging.getLogger(__name__)
 
@@ -143,7 +145,10 @@ class KeptBackend(RecordBackend):
         if engine.failures == before:
             self._succeeded(engine, outcomes)
         else:
-            self._failed_with(engine, outcomes)
+            self._failed_with(outcomes)
+        if any(isinstance(outcome, _NOT_SURE) for outcome in outcomes) and engine.is_panicked():
+            self._drop()
+            self._open_again()
         return outcomes
 
     def _succeeded(self, engine: LmdbBackend, outcomes: tuple[Outcome, ...]) -> None:
@@ -153,14 +158,11 @@ class KeptBackend(RecordBackend):
             self._acknowledged = engine.transaction()
             self._heads = dict(committed[-1].versions)
 
-    def _failed_with(self, engine: LmdbBackend, outcomes: tuple[Outcome, ...]) -> None:
+    def _failed_with(self, outcomes: tuple[Outcome, ...]) -> None:
         bad = [outcome for outcome in outcomes if isinstance(outcome, Failed | Unknown)]
         why = bad[-1].why if bad else ""
         self._failures += 1
         log.error("a commit failed (%d in a row): %s", self._failures, why)
-        if engine.is_panicked():
-            self._drop()
-            self._open_again()
         for outcome in bad:
             if isinstance(outcome, Failed) and outcome.code == "store_damaged":
                 self._hold(Trouble(outcome.code, outcome.why, outcome.fix))

@@ -10,6 +10,7 @@ Rule 5: the map is large and never grows; dead readers are cleared at open, ever
         READER_CHECK_BATCHES batches, and when no reader slot is left.
 """
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -66,6 +67,7 @@ class LmdbBackend(RecordBackend):
         new_id: Callable[[], str] = _new_id,
     ) -> None:
         self._refusal = Failed("opened for reading only") if read_only else None
+        self._directory = directory
         self._batches = 0
         self.failures = 0
         try:
@@ -157,7 +159,7 @@ class LmdbBackend(RecordBackend):
         return outcomes
 
     def _not_stored(self, error: lmdb.Error) -> Full | Failed:
-        if lmdb_env.is_no_room(error):
+        if self._is_no_room(error):
             return Full(str(error))
         self.failures += 1
         if isinstance(error, lmdb.PanicError):
@@ -168,10 +170,15 @@ class LmdbBackend(RecordBackend):
 
     def _not_committed(self, error: lmdb.Error, number: int) -> Full | Unknown:
         """Sort a failed commit: with no room left, and its meta page not in force, it is Full."""
-        if lmdb_env.is_no_room(error) and self.transaction() < number:
+        if self._is_no_room(error) and self.transaction() < number:
             return Full(str(error))
         self.failures += 1
         return Unknown(str(error))
+
+    def _is_no_room(self, error: lmdb.Error) -> bool:
+        """Say whether room was lacking; the engine calls a write that was cut short EIO."""
+        was_cut = error.code == errno.EIO and room.is_out(self._directory)
+        return was_cut or lmdb_env.is_no_room(error)
 
     def backup(self, directory: Path) -> None:
         """Write a compact copy of one moment; commits go on meanwhile."""

@@ -36,7 +36,7 @@ def network_name(path: Path) -> str:
     """Return the name of the network file system that holds `path`; empty for a local one."""
     if sys.platform == "win32":
         return share(str(path))
-    return NETWORK.get(_type(path), "")
+    return NETWORK.get(type_of(path), "")
 
 
 def share(path: str) -> str:
@@ -44,7 +44,7 @@ def share(path: str) -> str:
     return "SMB" if PureWindowsPath(path).drive.startswith("\\\\") else ""
 
 
-def _type(path: Path) -> int:
+def type_of(path: Path) -> int:
     """Return statfs's f_type of `path` or of the nearest folder above it that is there; else 0."""
     if sys.platform != "linux":
         return 0

@@ -8,6 +8,7 @@ Rule 2: every batch first tries to make it again; once that works there is room,
 
 import errno
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -16,6 +17,7 @@ from osiris_actors.store.contract import Full, Outcome, StoreUnavailable, Unit
 from osiris_actors.store.failures import StoreFull
 
 BALLAST_BYTES = 4 * 1024 * 1024
+_NEXT_TO_NONE_BYTES = 256 * 1024
 NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _KEPT_BACK = Full("the disk is full; what is left is kept for checkpoints and closing")
 
@@ -26,6 +28,11 @@ def unavailable(error: OSError) -> StoreUnavailable:
     """Return what an error of the operating system means to those who open or copy."""
     what = f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror)
     return StoreFull(what) if error.errno in NO_ROOM else StoreUnavailable(what)
+
+
+def is_out(folder: Path) -> bool:
+    """Say whether the disk of `folder` has next to no room."""
+    return shutil.disk_usage(folder).free < _NEXT_TO_NONE_BYTES
 
 
 class Ballast:
