@@ -16,6 +16,7 @@ from osiris_actors.desk import RuntimeDesk
 from osiris_actors.files import FileRead
 from osiris_actors.gateway import Gateway
 from osiris_actors.ingest import Ingest
+from osiris_actors.store.backend import RecordBackend
 from osiris_actors.store.lane import InlineLane
 from osiris_actors.store.memory import MemoryBackend
 from osiris_actors.stream import Tools
@@ -56,7 +57,7 @@ class Agent(Struct):
 
 @asynccontextmanager
 async def system(
-    backend: MemoryBackend | None = None, texts: dict[str, str] | None = None
+    backend: RecordBackend | None = None, texts: dict[str, str] | None = None
 ) -> AsyncGenerator[tuple[Agent, RuntimeDesk]]:
     """Run a system; leave in order, so that nothing is pending afterwards."""
     env = SimEnv(random.Random(1))
