@@ -3,10 +3,10 @@
 
 PYTHON ?= python3
 
-.PHONY: help setup demo test lint strangers sim bench promises
+.PHONY: help setup demo test lint strangers sim bench docs promises
 
 help:
 	@$(PYTHON) dev.py help
 
-setup demo test lint strangers sim bench promises:
+setup demo test lint strangers sim bench docs promises:
 	@$(PYTHON) dev.py $@ $(ARGS)

@@ -107,6 +107,11 @@ def promises(rest: list[str]) -> int:
     return _python("-m", "bench.promises", *rest)
 
 
+def docs(rest: list[str]) -> int:
+    _need("bench/readme.py", "the README's generator")
+    return _python("-m", "bench.readme", *rest)
+
+
 COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     "setup": (nothing_more, "make .venv with all that the others need"),
     "demo": (demo, "show OSIRIS at work on this machine, offline [--json]"),
@@ -115,6 +120,7 @@ COMMANDS: dict[str, tuple[Callable[[list[str]], int], str]] = {
     "strangers": (strangers, "install other people's clients, let them drive the server"),
     "sim": (sim, f"simulate the whole system from SEEDS seeds (default {SEEDS})"),
     "bench": (bench, "measure [NAME and its arguments]"),
+    "docs": (docs, "fill the generated parts of the README [--tables | --check]"),
     "promises": (promises, "list each promise with the test that proves it"),
 }
 

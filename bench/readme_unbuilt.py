@@ -1,0 +1,68 @@
+"""What is not built yet, found by asking the code itself.
+
+Rule 1: an answer that the core refuses with `not_yet` is not built; every mode and kind is asked.
+Rule 2: a setting that no code outside `config` and `values` reads has no effect.
+"""
+
+import ast
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import msgspec
+
+from bench.readme_tables import table
+from osiris.cli.commands import COMMANDS
+from osiris.config import Settings
+from osiris.core import events as ev
+from osiris.core.commands import Checkpoint, CheckpointMode, Command, Observe, ObserveKind, Plan
+from osiris.core.decide import decide
+from osiris.core.decision import Facts
+from osiris.core.errors import Refusal
+from osiris.core.task_state import TaskState, apply
+
+ROOT = Path(__file__).parents[1]
+READERS = {"osiris/config.py", "osiris/values.py"}
+
+FACTS = Facts(now_ms=0, agent="a", nonce="n", project="p", task="00000000")
+OPENED = ev.Stamped(0, "a", ev.TaskStarted("00000000", "ask what is there", "p"))
+
+
+def unbuilt() -> str:
+    """Return the table of what answers `not_yet` or does nothing."""
+    refused = [call for call, command in _asked() if _is_unbuilt(command)]
+    later = [f"`osiris {name}`" for name, entry in COMMANDS.items() if not entry.place]
+    idle = [f"`{name}`" for name in sorted(idle_settings())]
+    rows = [
+        ("tool calls that answer `error not_yet`", ", ".join(refused)),
+        ("commands that end with exit 3", ", ".join(later)),
+        ("settings that are read and checked, without effect", ", ".join(idle)),
+    ]
+    return table(("not yet", ""), [row for row in rows if row[1]])
+
+
+@cache
+def idle_settings() -> set[str]:
+    """Return the settings that nothing uses."""
+    used = {
+        node.attr
+        for path in [*ROOT.glob("osiris/**/*.py"), *ROOT.glob("actors/**/*.py")]
+        if path.relative_to(ROOT).as_posix() not in READERS
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Attribute)
+    }
+    return {field.name for field in msgspec.structs.fields(Settings)} - used - {"home"}
+
+
+def _asked() -> Iterator[tuple[str, Command]]:
+    yield "`plan` `query=`", Plan("status", query="which tool")
+    for mode in get_args(CheckpointMode):
+        yield f"`checkpoint` `{mode}`", Checkpoint(mode)
+    for kind in get_args(ObserveKind):
+        yield f"`observe` `{kind}`", Observe(kind, tool="Read", text="x", ref="mem://x")
+
+
+def _is_unbuilt(command: Command) -> bool:
+    reply = decide(apply(TaskState(), OPENED), command, FACTS).reply
+    return isinstance(reply, Refusal) and reply.code == "not_yet"
