@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 
 from osiris import __version__, leaving
 from osiris.envelope import LINE_MAX, Envelope, Id, Lines, TooLong, peek
-from osiris.home import HomeError, OwnerRecord, connection_settings, resolve
+from osiris.home import HomeError, OwnerRecord, connection_settings, resolve, working_folder
 from osiris.link import Link
 from osiris.liveness import Vigil
 from osiris.reach import SERVE, NoOwnerError, connect_or_start
@@ -157,7 +157,7 @@ class Bridge:
             "version": self._version,
             "nonce": self._replay.nonce,
             "pid": os.getpid(),
-            "cwd": _cwd(),
+            "cwd": working_folder(),
             "settings": connection_settings(),
         }
         if token is not None:
@@ -251,13 +251,6 @@ def _cancelled(late: Iterable[Waiting]) -> list[bytes]:
     params = [{"requestId": waiting.id} for waiting in late if waiting.method != "initialize"]
     notes = [{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": p} for p in params]
     return [json.dumps(note).encode() + b"\n" for note in notes]
-
-
-def _cwd() -> str:
-    try:
-        return os.getcwd()  # noqa: PTH109  see osiris.home
-    except OSError:
-        return ""
 
 
 def _read_stdin() -> bytes:

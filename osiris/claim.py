@@ -8,9 +8,33 @@ Rule 2: whoever takes the lock forgets at once what the last owner published: wh
 
 import contextlib
 import os
+import sys
+from collections.abc import Callable
 
 from osiris.home import Home, HomeError
 from osiris.lock import OwnerLock
+
+NO_HOME = 4  # exit status, as the command line has it
+
+
+def own(home: Home, live: Callable[[OwnerLock], int]) -> int:
+    """Hold `home` while `live` runs, and return its exit status.
+
+    0 as well where another process owns it, NO_HOME where there is no home to be had; one line on
+    stderr says so.
+    """
+    try:
+        lock = claim(home)
+    except HomeError as error:
+        sys.stderr.write(f"error no_owner: {error}\n")
+        return NO_HOME
+    if lock is None:
+        sys.stderr.write(f"osiris: {said_of_owner(home)}\n")
+        return 0
+    try:
+        return live(lock)
+    finally:
+        lock.release()
 
 
 def claim(home: Home) -> OwnerLock | None:
@@ -23,7 +47,7 @@ def claim(home: Home) -> OwnerLock | None:
     try:
         if not lock.acquire():
             return None
-        for path in (home.record_path, home.token_path, home.heir_path):
+        for path in (home.record_path, home.token_path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
     except OSError as error:

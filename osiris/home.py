@@ -174,6 +174,14 @@ def connection_settings(environ: Mapping[str, str] = os.environ) -> dict[str, st
     return {key: environ[key] for key in CONNECTION_KEYS if key in environ}
 
 
+def working_folder() -> str:
+    """Return the folder this process was started in; empty if it is gone."""
+    try:
+        return os.getcwd()  # noqa: PTH109  see above
+    except OSError:
+        return ""
+
+
 def owner_environ(home: Home, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the environment for an owner that a client starts (rule 4)."""
     kept = {key: value for key, value in environ.items() if key not in CONNECTION_KEYS}

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import trio
@@ -59,8 +60,9 @@ class Parts:
         return RuntimeDesk(gateway, home=self._home.root, keeping=keeping)
 
     async def load(self, ingest: Ingest) -> None:
-        """Load what tool calls wait for."""
+        """Load what tool calls wait for. Cancelled, it leaves its threads behind."""
+        run = partial(trio.to_thread.run_sync, abandon_on_cancel=True)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._redactor.start, Path(self._home.root) / "rules")
-            await self.env.run_sync(self._tokenizer.load)
+            nursery.start_soon(self._redactor.start, Path(self._home.root) / "rules", run)
+            await run(self._tokenizer.load)
         ingest.ready.set()

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 from osiris import __version__
 from osiris.home import Home, HomeError, OwnerRecord, is_own, owner_environ
-from osiris.succession import HEIR_S, has_newer_heir
+from osiris.succession import HEIR_S, heir, is_newer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class _Starter:
             self._child = _start(self._home, self._serve)
 
     def _is_left_to_heir(self) -> bool:
-        return time.monotonic() < self._heir_until and has_newer_heir(self._home, self._version)
+        return time.monotonic() < self._heir_until and is_newer(heir(self._home), self._version)
 
     def late(self) -> NoOwnerError:
         record = self._home.record()

@@ -3,11 +3,12 @@
 Rule 1: an owner that meets a newer bridge names its version in `run/heir` and ends.
 Rule 2: who starts an owner leaves a newer heir HEIR_S to come first; else two versions would take
         the home from each other in turn.
-Rule 3: the next owner, whichever it is, removes the file.
+Rule 3: the next owner, whichever it is, takes the file away.
 Rule 4: versions are compared by the numbers they begin with; without one it is older than all.
 """
-# ruff: noqa: PTH105, PTH123 (paths are text: see osiris.home)
+# ruff: noqa: PTH105, PTH108, PTH123 (paths are text: see osiris.home)
 
+import contextlib
 import os
 import re
 
@@ -24,6 +25,11 @@ def is_newer(version: str, than: str) -> bool:
     return _numbers(version) > _numbers(than)
 
 
+def newest(*versions: str) -> str:
+    """Return the one of `versions` that no other is newer than."""
+    return max(versions, key=_numbers)
+
+
 def name_heir(home: Home, version: str) -> None:
     """Leave word that `version` is to own the home next. Raises OSError."""
     draft = f"{home.heir_path}.{os.getpid()}"
@@ -32,13 +38,21 @@ def name_heir(home: Home, version: str) -> None:
     os.replace(draft, home.heir_path)
 
 
-def has_newer_heir(home: Home, than: str) -> bool:
-    """Say whether the last owner left the home to something newer than `than`."""
+def heir(home: Home) -> str:
+    """Return the version that the last owner left the home to; empty for none."""
     try:
         with open(home.heir_path, encoding="utf-8", errors="replace") as file:
-            return is_newer(file.read(_HEIR_MAX), than)
+            return file.read(_HEIR_MAX)
     except OSError:
-        return False
+        return ""
+
+
+def take_heir(home: Home) -> str:
+    """Return the heir, and forget it. For the next owner."""
+    version = heir(home)
+    with contextlib.suppress(OSError):
+        os.unlink(home.heir_path)
+    return version
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -109,6 +109,8 @@ class Connection:
             return
         if hello and self._host.meets and self._peer.is_own_user:
             self._host.meets(hello.version)
+        if self._host.stopping.is_set():
+            return
         terms = self._terms(hello)
         self._session = Session(self._host.service, terms, self._peer.principal)
         server = build_server(_flavour(terms))

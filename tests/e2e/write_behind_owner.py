@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from osiris import owner, parts
+from osiris import claim, owner, parts
 from osiris.home import resolve
 from osiris_actors.store.checksum import TABLES
 from osiris_actors.store.contract import Outcome, Unit
@@ -56,4 +56,5 @@ class WriteBehind(MemoryBackend):
 
 if __name__ == "__main__":
     setattr(parts, "open_store", WriteBehind)  # noqa: B010  the defect; the types forbid it
-    sys.exit(owner.serve(resolve()))
+    HOME = resolve()
+    sys.exit(claim.own(HOME, lambda lock: owner.serve(HOME, lock)))
