@@ -13,7 +13,7 @@ Rule 4: it is safe to show: every line of the payload stands behind its number, 
 import re
 from typing import Literal
 
-from osiris.core import canon, plain, refs, tokens
+from osiris.core import canon, plain, refs
 from osiris.core.query_lines import line_number, total_lines
 from osiris.core.stub_facts import fact
 from osiris.core.stub_json import first_path
@@ -75,7 +75,7 @@ def stub(
     data = text.encode("utf-8", "surrogatepass")
     ref = refs.short(sha256 or canon.sha256_hex(data))
     kind = kind_of(data)
-    head, more = _head(text, data, kind, tool), _more(kind, ref, data, surface)
+    head, more = _head(data, kind, tool), _more(kind, ref, data, surface)
     room = _Room(
         budget_tokens - weight(head) - weight(more), len(text) // _SHARE - len(head) - len(more) - 2
     )
@@ -118,22 +118,14 @@ class _Room:
         return True
 
 
-def _head(text: str, data: bytes, kind: Kind, tool: str) -> str:
+def _head(data: bytes, kind: Kind, tool: str) -> str:
     lines = total_lines(data)
     size = f"{len(data):,} B" if len(data) < _IN_BYTES else f"{len(data) / 1000:,.0f} kB"
     name = plain.one_line(tool, _NAME)
     shown = name and weight(name) <= _NAME // 2 and not plain.looks_like_manifest(name)
     by = f" from {name}" if shown else ""
     plural = "" if lines == 1 else "s"
-    much = f"{lines:,} line{plural}, {size}, ~{_rounded(text)} tokens"
-    return f"[{_KINDS[kind][0]}{by}: {much}, kept whole]"
-
-
-def _rounded(text: str) -> str:
-    """Return the estimated tokens with two digits that count."""
-    n = tokens.estimate(text).n
-    unit = 10 ** max(0, len(str(n)) - 2)
-    return f"{round(n / unit) * unit:,}"
+    return f"[{_KINDS[kind][0]}{by}: {lines:,} line{plural}, {size}, kept whole]"
 
 
 def _more(kind: Kind, ref: str, data: bytes, surface: Surface) -> str:
