@@ -157,20 +157,27 @@ def _finding(
     rule: Rule, rules: Rules, matched: Match, reasons: list[tuple[str, str]], facts: RuleFacts
 ) -> Finding:
     why = "; ".join(reason for _, reason in reasons)
-    if not why:
-        why = f"the rule is for {matched.text() or 'such calls'}"
     if matched.name == UNREAD:
         why = UNREAD
-        action = "make it shorter, or put it into a script"
-    elif reasons:
-        action = rules.states[reasons[0][0]].remedy
-    elif rule.approvable:
-        task = f" --task {facts.task}" if facts.task else " --task TASK"
-        action = f"ask a person to allow it: osiris approve {rule.id}{task} --for 10m"
-    else:
-        action = "leave it to a person"
-    message = rule.message or f"denied by {rule.id}"
-    return Finding(rule.id, rule.verdict, message, plain.one_line(why, 2 * _SHOWN), action)
+    elif not why:
+        why = f"the rule is for {matched.text() or 'such calls'}"
+    return Finding(
+        rule=rule.id,
+        verdict=rule.verdict,
+        message=rule.message or f"denied by {rule.id}",
+        evidence=plain.one_line(why, 2 * _SHOWN),
+        action=_action(rule, rules, matched, [name for name, _ in reasons], facts.task),
+    )
+
+
+def _action(rule: Rule, rules: Rules, matched: Match, failed: list[str], task: str) -> str:
+    if matched.name == UNREAD:
+        return "make it shorter, or put it into a script"
+    if failed:
+        return rules.states[failed[0]].remedy
+    if not rule.approvable:
+        return "leave it to a person"
+    return f"ask a person to allow it: osiris approve {rule.id} --task {task or 'TASK'} --for 10m"
 
 
 def _reading(deed: Deed) -> list[str]:
