@@ -32,6 +32,8 @@ from bench.raw_commit import records_of
 CALLS = {"noop": 60, "commit": 60, "precheck": 60, "observe": 60, "grep": 10, "put": 4}
 ROUNDS = 9
 WARM_ROUNDS = 1
+FEWEST_ROUNDS = 3
+ENOUGH_S = 60.0  # on a slow machine there are fewer rounds
 BUSY = 1.5  # processes a core; the bench alone comes to about one
 TENFOLD = 10  # ratios are shown with two places, microseconds with none
 
@@ -73,7 +75,8 @@ def run() -> Report:
 
 
 def measure_rounds(count: int) -> dict[str, list[Round]]:
-    """Return `count` rounds in each place that this machine has."""
+    """Return up to `count` rounds in each place that this machine has, as ENOUGH_S allows."""
+    deadline = time.monotonic() + ENOUGH_S
     places = {"tmpfs": owners.memory(), "disk": owners.disk()}
     progress = Progress("rounds", count + WARM_ROUNDS)
     commits = records_of(action(n) for n in range((count + WARM_ROUNDS) * CALLS["commit"]))
@@ -89,6 +92,8 @@ def measure_rounds(count: int) -> dict[str, list[Round]]:
                 times = {probe: _times(probes[probe], n) for probe, n in CALLS.items()}
                 found[name] += [times] if number >= WARM_ROUNDS else []
             progress.step(number + 1)
+            if number >= FEWEST_ROUNDS and time.monotonic() > deadline:
+                break
         progress.end()
         return found
 
