@@ -12,7 +12,9 @@ Rule 5: who owns a home that was left to a newer version leaves it only to one n
 
 import importlib
 import logging
+import os
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -65,7 +67,7 @@ class Life:
         self._home = home
         self._terms = terms
         self._endpoints = Endpoints(home, lock, terms.settings.transport)
-        self._parts = Parts(home, terms.settings)
+        self._parts = Parts(home, terms.settings, ends=_end_at_once)
         self._leaves_to = succession.newest(terms.version, succession.take_heir(home))
 
     async def run(self) -> None:
@@ -197,6 +199,15 @@ class _Attended:
 def _has_listeners(settings: Settings) -> bool:
     """Say whether the owner is to be found at an address that was given to others."""
     return bool(settings.tcp or settings.http or settings.metrics)
+
+
+def _end_at_once(why: str) -> None:
+    """End this process with nobody answered: a bridge asks the next owner the same once more."""
+    log.critical("the owner ends at once: %s", why)
+    logging.shutdown()
+    sys.stderr.write(f"error storage_error: {why} | fix: call again\n")
+    sys.stderr.flush()
+    os._exit(1)
 
 
 async def _count(system: System, counter: str) -> None:

@@ -50,7 +50,7 @@ def _names(path: str, fd: int) -> bool:
 def is_locked(path: str) -> bool:
     """Say whether a living process owns `path`."""
     try:
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:

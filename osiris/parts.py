@@ -1,6 +1,7 @@
 """What every process that opens a store puts together: store, writer, ruler, redactor, desk."""
 
-from collections.abc import AsyncGenerator
+import logging
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -23,11 +24,22 @@ from osiris_actors.system import Options, System, running
 from osiris_actors.tokenizer import Tokenizer
 from osiris_actors.writer import Writer
 
+log = logging.getLogger(__name__)
+
 
 class Parts:
-    """The parts of one process; `unwritable` says why its store is opened for reading only."""
+    """The parts of one process; `unwritable` says why its store is opened for reading only.
 
-    def __init__(self, home: Home, settings: Settings, unwritable: str = "") -> None:
+    `ends` is told when the store cannot be kept any more, before anybody is answered.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        settings: Settings,
+        unwritable: str = "",
+        ends: Callable[[str], None] | None = None,
+    ) -> None:
         self.env = RealEnv()
         self._home = home
         self._place = Place(
@@ -36,6 +48,7 @@ class Parts:
             force_network=settings.force_network_fs,
         )
         self._unwritable = unwritable
+        self._ends = log.critical if ends is None else ends
         self._tokenizer = Tokenizer()
 
     @asynccontextmanager
@@ -46,7 +59,7 @@ class Parts:
         self._copied_from = backend.copied_from
         try:
             self._redactor = Redactor(backend.store_id.encode())
-            writer = Writer(backend, self.env)
+            writer = Writer(backend, self.env, ends=self._ends)
             tools = Tools(writer, self.env, Charges(), self._tokenizer.count)
             files = Files(self.env.run_sync)
             ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)

@@ -10,6 +10,8 @@ Rule 5: a commit that takes longer than STUCK_AFTER_S ends the service: WriterSt
         `run`, and those who wait for it are told Unknown.
 Rule 6: so does a store whose files were taken away: StoreMoved comes out, no unit is taken after
         it, and who opens the home next finds what is there now.
+Rule 7: before rules 5 and 6 answer anybody, `ends` is told why. An owner's ends its process there:
+        nobody is answered, and clients ask the next owner.
 """
 
 import logging
@@ -52,6 +54,7 @@ STUCK_AFTER_S = 30.0
 SMALL_BLOB_BYTES = 256 * 1024
 _RETRY_MS = 50
 _STOPPING = Failed("stopping")
+_STUCK = f"no outcome after {STUCK_AFTER_S:.0f} s"
 
 log = logging.getLogger(__name__)
 
@@ -88,15 +91,27 @@ class _Entry:
         trio.lowlevel.reschedule(self.task, outcome.Value(result))
 
 
+def _goes_on(_why: str) -> None:
+    pass
+
+
 class Writer:
     """The store the actors see. It commits only while `run` runs; reads need no `run`."""
 
-    def __init__(self, backend: Backend, env: Env, *, lane: Lane | None = None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        env: Env,
+        *,
+        lane: Lane | None = None,
+        ends: Callable[[str], None] = _goes_on,
+    ) -> None:
         self.store_id = backend.store_id
         self._backend = backend
         self._env = env
         self._lane: Lane = ThreadLane("osiris-writer") if lane is None else lane
         self._queue: deque[_Entry] = deque()
+        self._ends = ends
         self._wake = trio.Event()
         self._stopped = False
         self._refusal = _STOPPING
@@ -234,7 +249,10 @@ class Writer:
         try:
             with scope:
                 outcomes = await self._lane.call(self._backend.commit_batch, units)
+            if scope.cancelled_caught:
+                self._ends(_STUCK)
         except StoreMoved as moved:
+            self._ends(f"store_moved: {moved}")
             outcomes = (self._moved(moved),) * len(batch)
             raise
         except Exception:  # the writer's mailbox: an engine that fails answers Unknown
@@ -244,8 +262,8 @@ class Writer:
             for entry, result in zip(batch, outcomes, strict=True):
                 entry.answer(result)
         if scope.cancelled_caught:
-            log.critical("a commit of %d units took over %.0f s", len(units), STUCK_AFTER_S)
-            raise WriterStuck(f"no outcome after {STUCK_AFTER_S:.0f} s")
+            log.critical("a commit of %d units: %s", len(units), _STUCK)
+            raise WriterStuck(_STUCK)
         self._notify(units, outcomes)
 
     def _moved(self, moved: StoreMoved) -> Failed | Unknown:

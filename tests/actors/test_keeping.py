@@ -1,7 +1,7 @@
 """What the desk says about the store itself: verified, backed up under load, exported, held."""
 
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -24,7 +24,7 @@ EVENT = b"event" * 20
 
 
 @asynccontextmanager
-async def desk(folder: Path) -> AsyncIterator[tuple[Agent, RuntimeDesk]]:
+async def desk(folder: Path) -> AsyncGenerator[tuple[Agent, RuntimeDesk]]:
     """Run a system on the store in `folder`."""
     kept = open_store(place(folder))
     try:
