@@ -27,6 +27,22 @@ LIMIT_S = 300.0
 READ = {"path": "osiris/core/prices.py"}
 BUILD = {"command": "python build.py"}
 FAILED = "ModuleNotFoundError: No module named 'yaml'"
+RULES = """\
+[[invariant]]
+id = "tests-before-commit"
+when = { tool = "git.commit" }
+require = { state = "tests_passed" }
+message = "Cannot commit while tests are failing"
+
+[[invariant]]
+id = "no-test-edit"
+when = { path_glob = "tests/**" }
+message = "Modifying test suites requires explicit approval"
+
+[[example]]
+call = { tool = "Edit", args = { file_path = "tests/test_cart.py" } }
+expect = "block"
+"""
 NOTE = "the staging database is at postgres://app:cq7Zk2vTn9Wd@db.internal/app"
 GOAL = "check that prices are rounded up everywhere"
 
@@ -120,6 +136,12 @@ TYPED: dict[str, tuple[str, ...]] = {
         "osiris grep 'LOAD_ATTR.*sha256' {piped}",
         "osiris config show --origin",
     ),
+    "invariants": (
+        "cat .osiris/invariants.toml",
+        "osiris invariants check",
+        "osiris invariants explain 'git add . && git commit -m fix'",
+        "osiris invariants test",
+    ),
     "keep": (
         "osiris verify --deep",
         "osiris backup ~/osiris-backup",
@@ -154,8 +176,12 @@ async def _run(user: Path) -> dict[str, str]:
                 block: "\n\n".join([await _told(call, agents, names) for call in calls])
                 for block, calls in SESSION.items()
             }
+        shop = user / "shop"
+        (shop / ".osiris").mkdir(parents=True)
+        (shop / ".osiris" / "invariants.toml").write_text(RULES)
         for block, lines in TYPED.items():
-            typed = [await trio.to_thread.run_sync(_typed, t, environ, names) for t in lines]
+            place = shop if block == "invariants" else ROOT
+            typed = [_typed(line, place, environ, names) for line in lines]
             found[block] = "\n\n".join(typed)
     return {block: _placed(text, user) for block, text in found.items()}
 
@@ -173,8 +199,8 @@ async def _told(call: Call, agents: Mapping[str, ToolCaller], names: dict[str, s
     return f"> {who}osiris_{call.tool} {json.dumps(args, ensure_ascii=False)}\n{text}"
 
 
-def _typed(line: str, environ: Mapping[str, str], names: dict[str, str]) -> str:
-    """Run one line as a shell would, and return it with what it printed."""
+def _typed(line: str, place: Path, environ: Mapping[str, str], names: dict[str, str]) -> str:
+    """Run one line in `place` as a shell would, and return it with what it printed."""
     shown = _filled(line, names)
     meant = shown.replace("osiris ", f"{' '.join(COMMAND)} ", 1)
     if line == PIPE:
@@ -182,7 +208,7 @@ def _typed(line: str, environ: Mapping[str, str], names: dict[str, str]) -> str:
         meant = f"{made.replace('python', sys.executable)} | {' '.join(COMMAND)} {put}"
     done = subprocess.run(
         ["sh", "-c", meant],
-        cwd=ROOT,
+        cwd=place,
         env=dict(environ),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -2,6 +2,7 @@
 
 Rule 1: an answer that the core refuses with `not_yet` is not built; every mode and kind is asked.
 Rule 2: a setting that no code outside `config` and `values` reads has no effect.
+Rule 3: a module of the core that nothing behind the tools imports is not asked by any tool.
 """
 
 import ast
@@ -23,6 +24,7 @@ from osiris.core.errors import Refusal
 from osiris.core.task_state import TaskState, apply
 
 ROOT = Path(__file__).parents[1]
+CORE = ROOT / "osiris" / "core"
 READERS = {"osiris/config.py", "osiris/values.py"}
 
 FACTS = Facts(now_ms=0, agent="a", nonce="n", project="p", task="00000000")
@@ -38,6 +40,7 @@ def unbuilt() -> str:
         ("tool calls that answer `error not_yet`", ", ".join(refused)),
         ("commands that end with exit 3", ", ".join(later)),
         ("settings that are read and checked, without effect", ", ".join(idle)),
+        ("rules of `osiris/core` that no tool asks", ", ".join(f"`{m}`" for m in unasked())),
     ]
     return table(("not yet", ""), [row for row in rows if row[1]])
 
@@ -53,6 +56,30 @@ def idle_settings() -> set[str]:
         if isinstance(node, ast.Attribute)
     }
     return {field.name for field in msgspec.structs.fields(Settings)} - used - {"home"}
+
+
+def unasked() -> list[str]:
+    """Return the modules of the core that no tool reaches, without what only they import."""
+    behind = [*ROOT.glob("actors/**/*.py"), *ROOT.glob("osiris/server/*.py")]
+    reached: set[str] = set()
+    waiting = set[str]().union(*map(_core_imports, behind))
+    while waiting:
+        reached |= waiting
+        waiting = set[str]().union(*(_core_imports(CORE / f"{name}.py") for name in waiting))
+        waiting -= reached
+    left = {path.stem for path in CORE.glob("*.py")} - reached - {"__init__"}
+    below = set[str]().union(*(_core_imports(CORE / f"{name}.py") for name in left))
+    return sorted(left - below)
+
+
+def _core_imports(path: Path) -> set[str]:
+    """Return the modules of the core that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [alias.name for alias in node.names] if node.module == "osiris.core" else []
+            found |= {node.module.removeprefix("osiris.core."), *names}
+    return {name for name in found if (CORE / f"{name}.py").is_file()}
 
 
 def _asked() -> Iterator[tuple[str, Command]]:
