@@ -45,7 +45,8 @@ class Problem(msgspec.Struct, frozen=True):
 class Settings(msgspec.Struct, frozen=True):
     """What holds for the owner, and for a connection whose hello says nothing else.
 
-    `roots` stand as they were given. `http`, `tcp` and `metrics` are HOST:PORT, empty = off;
+    `roots` stand as they were given. Budgets are amounts such as `tokens=1000000 usd=20`,
+    empty = no ceiling. `http`, `tcp` and `metrics` are HOST:PORT, empty = off;
     `idle_exit_s` 0 = never.
     """
 
@@ -57,6 +58,9 @@ class Settings(msgspec.Struct, frozen=True):
     tool_names: ToolNames = "portable"
     transport: Transport = "auto"
     idle_exit_s: int = 900
+    budget_day: str = ""
+    budget_project: str = ""
+    budget_agent: str = ""
     force_network_fs: bool = False
     http: str = ""
     tcp: str = ""

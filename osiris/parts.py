@@ -1,14 +1,18 @@
 """What every process that opens a store puts together: store, writer, ruler, redactor, desk."""
 
 import logging
+import os
+import secrets
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 import trio
 
 from osiris.config import Settings
+from osiris.core import policy
+from osiris.core.errors import Refusal
 from osiris.home import Home
 from osiris_actors.charges import Charges
 from osiris_actors.desk import RuntimeDesk
@@ -21,7 +25,7 @@ from osiris_actors.redactor import Redactor
 from osiris_actors.store.opening import Place, open_store, open_to_read
 from osiris_actors.stream import Tools
 from osiris_actors.system import Options, System, running
-from osiris_actors.tokenizer import Tokenizer
+from osiris_actors.tokenizer import Tokenizer, VocabularyDamaged
 from osiris_actors.writer import Writer
 
 log = logging.getLogger(__name__)
@@ -42,6 +46,7 @@ class Parts:
     ) -> None:
         self.env = RealEnv()
         self._home = home
+        self._settings = settings
         self._place = Place(
             store=Path(home.store_dir),
             ballast=Path(home.run_dir) / "ballast",
@@ -58,12 +63,13 @@ class Parts:
         backend = open_to_read(place, why) if why else open_store(place)
         self._copied_from = backend.copied_from
         try:
-            self._redactor = Redactor(backend.store_id.encode())
+            self._redactor = Redactor(secret_of(self._place.store / "redaction.key"))
             writer = Writer(backend, self.env, ends=self._ends)
             tools = Tools(writer, self.env, Charges(), self._tokenizer.count)
             files = Files(self.env.run_sync)
             ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)
-            async with running(writer, ingest, tools, Options(reports=reports)) as system:
+            options = Options(ceilings=ceilings_of(self._settings), reports=reports)
+            async with running(writer, ingest, tools, options) as system:
                 yield system
         finally:
             backend.close()
@@ -77,5 +83,34 @@ class Parts:
         run = partial(trio.to_thread.run_sync, abandon_on_cancel=True)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._redactor.start, Path(self._home.root) / "rules", run)
-            await run(self._tokenizer.load)
+            try:
+                await run(self._tokenizer.load)
+            except VocabularyDamaged:
+                log.exception("counts stay estimates")
         ingest.ready.set()
+
+
+def ceilings_of(settings: Settings) -> dict[str, int]:
+    """Return the ceilings by level and unit, as day/tokens; what is no budget is logged."""
+    found: dict[str, int] = {}
+    for level in policy.LEVELS:
+        text = str(getattr(settings, f"budget_{level}"))
+        amounts = policy.parse(text) if text else {}
+        if isinstance(amounts, Refusal):
+            log.warning("budget_%s: %s", level, amounts.what)
+        else:
+            found |= {f"{level}/{unit}": amount for unit, amount in amounts.items()}
+    return found
+
+
+def secret_of(path: Path) -> bytes:
+    """Return the key that sentinels are made with: random, of this store alone, made once."""
+    with suppress(FileNotFoundError):
+        return path.read_bytes()
+    fresh = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(32))
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.rename(path)
+    return path.read_bytes()

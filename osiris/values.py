@@ -71,6 +71,14 @@ _FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
     ("0", "false", "no", "off"), False
 )
 
+
+def _words(value: object) -> str:
+    text = value if isinstance(value, str) else ""
+    if value and not text:
+        raise ValueError("amounts as text, such as tokens=1000000 usd=20")
+    return " ".join(text.split())
+
+
 PARSERS: dict[str, Callable[[object], object]] = {
     "roots": _roots,
     "cache_ttl_s": _whole(1, 30 * _DAY_S),
@@ -80,10 +88,21 @@ PARSERS: dict[str, Callable[[object], object]] = {
     "transport": _choice("auto", "unix", "tcp"),
     "idle_exit_s": _whole(0, 30 * _DAY_S),
     "force_network_fs": _flag,
+    "budget_day": _words,
+    "budget_project": _words,
+    "budget_agent": _words,
     "http": _address,
     "tcp": _address,
     "metrics": _address,
     "log_level": _choice("debug", "info", "warning", "error"),
 }
 # an empty text means "none" for these; elsewhere it means "not set"
-MAY_BE_EMPTY = {"roots", "http", "tcp", "metrics"}
+MAY_BE_EMPTY = {
+    "roots",
+    "budget_day",
+    "budget_project",
+    "budget_agent",
+    "http",
+    "tcp",
+    "metrics",
+}

@@ -110,7 +110,7 @@ class Gateway:
             payload=taken.payload,
             blob=None if _is_large(taken) else taken.blob,
             seen=await self._seen(caller, command, target.task),
-            ceilings=self.system.options.day_ceilings,
+            ceilings=self.system.options.ceilings,
             contract=target.contract,
             acting=target.acting,
             checks=target.checks,

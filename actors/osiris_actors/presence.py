@@ -29,7 +29,7 @@ class Presence:
         self._idle_s = idle_s
         self._hook_idle_s = hook_idle_s
         self._is_busy = is_busy
-        self._kept_until = trio.current_time() + idle_s
+        self._kept_until = 0.0
 
     @contextmanager
     def here(self) -> Generator[None]:
@@ -49,7 +49,8 @@ class Presence:
         self._kept_until = max(self._kept_until, trio.current_time() + for_s)
 
     async def leave_when_idle(self, stopping: trio.Event) -> None:
-        """Set `stopping` once nothing keeps the owner."""
+        """Set `stopping` once nothing has kept the owner, from now on, for its time."""
+        self._keep(self._idle_s)
         while self._idle_s:
             if self.clients or self._is_busy():
                 await trio.sleep(min(self._idle_s, LOOK_S))

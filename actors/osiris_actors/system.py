@@ -33,12 +33,12 @@ LEAVE_S = 5.0
 
 
 class Options(Struct, frozen=True):
-    """`day_ceilings` are amounts by unit; `reports` is the folder of finished reports.
+    """`ceilings` are amounts by level and unit, as day/tokens.
 
-    `lease_s` is how long a contract's holder may be silent.
+    `reports` is the folder of finished reports; `lease_s` is how long a holder may be silent.
     """
 
-    day_ceilings: dict[str, int] = {}
+    ceilings: dict[str, int] = {}
     reports: Path | None = None
     lease_s: int = LEASE_S
 

@@ -7,6 +7,7 @@ from osiris.core import handing, index, prefix, refs
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.decide import decide
 from osiris.core.decision import NOT_PRESENTED, Checked, Facts, Payload
+from osiris.core.errors import Refusal
 from osiris.core.events import LeaseRearmed
 from osiris.core.handoff import LEASE_S, Contract
 from osiris.core.index import CallEntry, Due, RefEntry
@@ -19,6 +20,7 @@ from osiris.service import Answer, Caller
 from osiris_actors import schemas
 from osiris_actors.answers import CONTENDED
 from osiris_actors.contract_facts import TASK_FOLD, child_of, contract_of, inputs_of
+from osiris_actors.observe_facts import Text, facts_of, text_facts, text_of
 from osiris_actors.store.blobs import unpack
 from osiris_actors.store.contract import Blob, Committed, Key
 from osiris_actors.stream import ATTEMPTS, Step, Stream, Tools
@@ -102,6 +104,11 @@ class TaskActor:
     async def _decide(self, ask: Ask) -> Answer:
         changes = not isinstance(ask.command, Precheck)
         step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob)
+        text = await text_of(self.tools, ask.command, ask.payload, ask.blob)
+        if isinstance(text, Refusal):
+            return self.stream.rendered(text, step)
+        if text is not None:
+            ask = replace(ask, payload=text.payload, blob=text.blob)
         for _ in range(ATTEMPTS):
             await self.stream.catch_up()
             step = Step(self._by(ask), ask.key.at_ms, ask.key, ask.arguments, ask.blob)
@@ -109,6 +116,8 @@ class TaskActor:
             if known is not None:
                 return self.stream.rendered(known, step)
             facts = await self._facts(ask)
+            if text is not None:
+                facts = await self._text_facts(ask.command, text, facts)
             decision = decide(self.stream.state, ask.command, facts)
             answer = await self.stream.commit(decision, step)
             if answer is not None:
@@ -156,7 +165,14 @@ class TaskActor:
             key=ask.key.name,
             lease_s=ask.lease_s,
         )
-        return await self._handoff(ask, command, facts) if isinstance(command, Handoff) else facts
+        if isinstance(command, Handoff):
+            return await self._handoff(ask, command, facts)
+        return await facts_of(self.tools, self.stream.state, command, facts)
+
+    async def _text_facts(self, command: Command, text: Text, facts: Facts) -> Facts:
+        return await text_facts(
+            self.tools, self.stream.name, self.stream.state, command, text, facts
+        )
 
     async def _handoff(self, ask: Ask, command: Handoff, facts: Facts) -> Facts:
         """Return `facts` with what a handoff is about."""

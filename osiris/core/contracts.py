@@ -26,7 +26,7 @@ def offered(contracts: Contracts, task: str, event: ev.HandoffOffered) -> Contra
         schema=event.schema,
         depth=event.depth,
         lease_s=event.lease_s,
-        day=event.day,
+        holds=event.holds,
     )
     return {**contracts, contract.id: contract}
 

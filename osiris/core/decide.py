@@ -6,7 +6,15 @@ Rule 2: a command for a task that was never started is refused here, not by its 
 
 from typing import assert_never
 
-from osiris.core import handing, observing, planning, prechecking, reporting, resuming
+from osiris.core import (
+    checkpointing,
+    handing,
+    observing,
+    planning,
+    prechecking,
+    reporting,
+    resuming,
+)
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck, Recall
 from osiris.core.decision import Decision, Facts, refuse
 from osiris.core.memory import ScopeState
@@ -48,6 +56,6 @@ def _checkpoint(state: TaskState, command: Checkpoint, facts: Facts) -> Decision
         case "report":
             return reporting.report(state)
         case "compact" | "trim" | "clear":
-            return refuse("not_yet", f"checkpoint {command.mode} comes later", "use snapshot")
+            return checkpointing.prepare(state, command.mode, command.id, facts)
         case _:
             assert_never(command.mode)

@@ -9,14 +9,19 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from osiris.core import events as ev
+from osiris.core.cache_model import NOTHING_SEEN, Calibration
+from osiris.core.compass import Found
 from osiris.core.errors import Refusal
 from osiris.core.handoff import LEASE_S, Contract
-from osiris.core.index import CallEntry, RefEntry
+from osiris.core.index import CallEntry, FileEntry, RefEntry
 from osiris.core.loop_window import Seen
 from osiris.core.memory import Entry
+from osiris.core.prices import Prices
 from osiris.core.replies import Reply
+from osiris.core.volatile import Report
 
 NOT_PRESENTED = -1
+NO_PRICES = Prices("", {})
 
 
 class Payload(Struct, frozen=True):
@@ -37,6 +42,18 @@ class Payload(Struct, frozen=True):
     redacted: int = 0
     path: str = ""
     text: str = ""
+    mtime_ns: int = 0
+
+
+class Diff(Struct, frozen=True):
+    """How a file changed since it was read: in how many places, and the `text` when it is short.
+
+    `is_more` says that there are more places than were counted.
+    """
+
+    hunks: int
+    text: str = ""
+    is_more: bool = False
 
 
 class Child(Struct, frozen=True):
@@ -61,8 +78,12 @@ class Facts(Struct, frozen=True):
     `acting` is the task that the caller acts for; `contract` and `child` are what a handoff names.
     `pins` maps pinned ids that the command names to the hash of the text known under them;
     `ref` is what is known of the ref that the command names; `seen` is the same call as another
-    agent of this project made it within 24 hours; `ceilings` are the day's by unit, `day_held`
-    what is reserved under them.
+    agent of this project made it within 24 hours; `ceilings` are by level and unit
+    (day/tokens), `day_held` is what is reserved under them.
+
+    `volatile` is what changes in the head or contract at hand, `tools` how many a contract lists;
+    `file` is a path as it was read before, `diff` what changed since; `found` is the compass's
+    answer, None without a catalogue; `learned` are the outcomes counted for the task's model.
     """
 
     now_ms: int
@@ -89,6 +110,13 @@ class Facts(Struct, frozen=True):
     missing_input: str = ""
     schema_errors: tuple[str, ...] = ()
     checks: tuple[Checked, ...] = ()
+    prices: Prices = NO_PRICES
+    learned: Calibration = NOTHING_SEEN
+    volatile: Report | None = None
+    tools: int = 0
+    file: FileEntry | None = None
+    diff: Diff | None = None
+    found: Found | None = None
 
 
 class Reservation(Struct, frozen=True):

@@ -42,6 +42,7 @@ CODES: dict[str, str] = {
     "not_found": "the path does not exist",
     "bad_pattern": "RE2 does not take the pattern",
     "bad_range": "the range is empty or reversed",
+    "bad_rules": "the invariants file cannot be used; the last good rules hold",
     "bad_cursor": "the cursor does not belong to this query",
     "not_yet": "this part of OSIRIS is not built yet",
     "busy": "a queue is full; nothing was done",

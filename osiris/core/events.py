@@ -42,10 +42,13 @@ class StepMarked(Struct, frozen=True, array_like=True):
 
 
 class BudgetSet(Struct, frozen=True, array_like=True):
-    """Reserved amounts by unit: tokens, calls, seconds, microusd."""
+    """Reserved amounts by unit (tokens, calls, seconds, microusd), and the counters that hold them.
+
+    A counter is named without its unit: reserved/day/020422.
+    """
 
     amounts: dict[str, int]
-    day: str = ""
+    holds: tuple[str, ...] = ()
 
 
 class ConstraintAdded(Struct, frozen=True, array_like=True):
@@ -120,7 +123,7 @@ class TaskClosed(Struct, frozen=True, array_like=True):
 
 
 class HandoffOffered(Struct, frozen=True, array_like=True):
-    """A contract as offered; `inputs` are refs the child may read, `day` see Contract."""
+    """A contract as offered; `inputs` are refs the child may read, `holds` see Contract."""
 
     contract: str
     to: str
@@ -131,7 +134,7 @@ class HandoffOffered(Struct, frozen=True, array_like=True):
     schema: str = ""
     depth: int = 1
     lease_s: int = 0
-    day: str = ""
+    holds: tuple[str, ...] = ()
 
 
 class HandoffAccepted(Struct, frozen=True, array_like=True):
@@ -183,11 +186,71 @@ class ChildOpened(Struct, frozen=True, array_like=True):
     budget: dict[str, int] = {}
 
 
+class PrefixRecorded(Struct, frozen=True, array_like=True):
+    """A declared head or contract (`zone`); with `tools` above 0 the catalogue of `project`."""
+
+    zone: str
+    sha256: str
+    tokens: int
+    verdict: str
+    tools: int = 0
+    project: str = ""
+
+
+class UsageDeclared(Struct, frozen=True, array_like=True):
+    """One model request as its provider counted it, in tokens.
+
+    `cell` is the gap bucket that the request counted for, and `dead` what it found there.
+    """
+
+    model: str
+    provider: str
+    ttl_s: int
+    input: int
+    cache_read: int
+    cache_write: int
+    cache_write_1h: int
+    output: int
+    window: int = 0
+    cell: str = ""
+    dead: bool = False
+
+
+class FileSeen(Struct, frozen=True, array_like=True):
+    """A file as it was read; `is_new` says that the task had not seen this path."""
+
+    path: str
+    sha256: str
+    size: int
+    tokens: int
+    mtime_ns: int
+    is_new: bool
+
+
+class StateDeclared(Struct, frozen=True, array_like=True):
+    """What an agent says of a state of the project; nobody checked it."""
+
+    name: str
+    ok: bool
+    project: str
+
+
+class CompactionStaged(Struct, frozen=True, array_like=True):
+    """What may leave the prompt: `now`, and `staged` for one of `moments`; refs by sha256."""
+
+    id: str
+    mode: str
+    now: tuple[str, ...]
+    staged: tuple[str, ...]
+    moments: tuple[str, ...]
+    freed: int
+
+
 Event = (
     TaskStarted | Bound | PlanSet | StepMarked | BudgetSet | ConstraintAdded | DecisionPinned
     | Noted | ActionObserved | RefStored | KeptOut | Charged | SnapshotTaken | TaskResumed
     | TaskClosed | HandoffOffered | HandoffAccepted | HandoffMoved | LateResult | LeaseRearmed
-    | ChildOpened
+    | ChildOpened | PrefixRecorded | UsageDeclared | FileSeen | StateDeclared | CompactionStaged
 )  # fmt: skip
 
 
@@ -213,7 +276,7 @@ UPCASTS: dict[tuple[str, int], Callable[[bytes], Event]] = {}
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _stored = msgspec.msgpack.Decoder(_Stored)
-_bodies = {name: msgspec.msgpack.Decoder(kind) for name, kind in KINDS.items()}
+_bodies = {name: msgspec.msgpack.Decoder[Any](kind) for name, kind in KINDS.items()}
 
 
 class UnknownEventError(Exception):

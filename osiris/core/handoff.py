@@ -37,8 +37,8 @@ CHECKS = "sha256:HEX, schema, file:PATH, state:NAME, check:ID"
 class Contract(Struct, frozen=True, array_like=True):
     """`attempt` is the fence's value; `inputs` are sha256; `budget` amounts by unit.
 
-    `day` says under which day's counters the budget is held; empty when the issuer's own
-    reservation holds it. `lease_s` 0 means none runs.
+    `holds` are the counters that hold the budget; none when the issuer's own reservation does.
+    `lease_s` 0 means none runs.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Contract(Struct, frozen=True, array_like=True):
     result: str = ""
     late: str = ""
     why: str = ""
-    day: str = ""
+    holds: tuple[str, ...] = ()
 
 
 class Ancestor(Struct, frozen=True, array_like=True):

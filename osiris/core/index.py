@@ -18,6 +18,10 @@
 | inbox/AGENT/ID                        | task id     | what was offered to whom              |
 | issued/TASK/ID                        | nothing     | what a task offered                   |
 | due/ID                                | Due         | which leases run                      |
+| catalogue/PROJECT, or task/ID for one | Catalogue   | which tools the compass knows         |
+| file/STREAM/PATH HASH                 | FileEntry   | what a re-read of a path changes      |
+| state/PROJECT/NAME                    | StateEntry  | what an agent declared of a project   |
+| staged/TASK                           | Staged      | what a dead cache lets go             |
 """
 
 import msgspec
@@ -79,6 +83,42 @@ class Due(Struct, frozen=True, array_like=True):
     rearmed_at: int = -1
 
 
+class Catalogue(Struct, frozen=True, array_like=True):
+    sha256: str
+    tools: int
+    at_ms: int
+    by: str
+    task: str
+
+
+class FileEntry(Struct, frozen=True, array_like=True):
+    """`seen_ms` is when the path was read last."""
+
+    path: str
+    sha256: str
+    size: int
+    tokens: int
+    mtime_ns: int
+    seen_ms: int
+    by: str
+
+
+class StateEntry(Struct, frozen=True, array_like=True):
+    name: str
+    ok: bool
+    at_ms: int
+    by: str
+    task: str
+
+
+class Staged(Struct, frozen=True, array_like=True):
+    mode: str
+    refs: tuple[str, ...]
+    moments: tuple[str, ...]
+    freed: int
+    at_ms: int
+
+
 _encoder = msgspec.msgpack.Encoder()
 task_entry = msgspec.msgpack.Decoder(TaskEntry).decode
 ref_entry = msgspec.msgpack.Decoder(RefEntry).decode
@@ -87,7 +127,20 @@ contract_entry = msgspec.msgpack.Decoder(Contract).decode
 child_entry = msgspec.msgpack.Decoder(tuple[str, str]).decode
 moved_entry = msgspec.msgpack.Decoder(Moved).decode
 due_entry = msgspec.msgpack.Decoder(Due).decode
+catalogue_entry = msgspec.msgpack.Decoder(Catalogue).decode
+file_entry = msgspec.msgpack.Decoder(FileEntry).decode
+state_entry = msgspec.msgpack.Decoder(StateEntry).decode
+staged_entry = msgspec.msgpack.Decoder(Staged).decode
 memory_entry = msgspec.msgpack.Decoder(Entry).decode
+
+
+_MOVES_SEAL = (
+    ev.TaskStarted,
+    ev.PlanSet,
+    ev.ConstraintAdded,
+    ev.DecisionPinned,
+    ev.PrefixRecorded,
+)
 
 
 def puts(stream: str, version: int, stamped: ev.Stamped, after: TaskState | None) -> Puts:
@@ -100,7 +153,7 @@ def puts(stream: str, version: int, stamped: ev.Stamped, after: TaskState | None
 
 
 def _moves_seal(event: ev.Event) -> bool:
-    return isinstance(event, ev.TaskStarted | ev.PlanSet | ev.ConstraintAdded | ev.DecisionPinned)
+    return isinstance(event, _MOVES_SEAL)
 
 
 def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None) -> Puts:
@@ -134,7 +187,36 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
         case ev.ChildOpened(refs=refs):
             return tuple(_granted(stream, at, ref) for ref in refs)
         case _:
-            return _of_handoff(stream.removeprefix("task/"), at)
+            return _of_declared(stream, at) or _of_handoff(stream.removeprefix("task/"), at)
+
+
+def _of_declared(stream: str, at: ev.Stamped) -> Puts:
+    task = stream.removeprefix("task/")
+    match at.event:
+        case ev.PrefixRecorded(sha256=sha256, tools=tools, project=project) if tools:
+            tools_known = Catalogue(sha256, tools, at.at_ms, at.by, task)
+            return ((catalogue_key(project, task), _encoder.encode(tools_known)),)
+        case ev.FileSeen(path, sha256, size, tokens, mtime_ns):
+            file = FileEntry(path, sha256, size, tokens, mtime_ns, at.at_ms, at.by)
+            return ((file_key(stream, path), _encoder.encode(file)),)
+        case ev.StateDeclared(name, ok, project):
+            state = StateEntry(name, ok, at.at_ms, at.by, task)
+            return ((f"state/{project}/{name}", _encoder.encode(state)),)
+        case ev.CompactionStaged(mode=mode, staged=refs, moments=moments, freed=freed):
+            staged = Staged(mode, refs, moments, freed, at.at_ms)
+            return ((f"staged/{task}", _encoder.encode(staged)),)
+        case _:
+            return ()
+
+
+def catalogue_key(project: str, task: str) -> str:
+    """Return the key of the tools that a project's agents have; of a task's where there is none."""
+    return f"catalogue/{project or f'task/{task}'}"
+
+
+def file_key(stream: str, path: str) -> str:
+    """Return the key of what a stream knows of a path."""
+    return f"file/{stream}/{canon.hexdigest('file', [path])[:32]}"
 
 
 def _of_handoff(task: str, at: ev.Stamped) -> Puts:

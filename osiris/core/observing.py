@@ -1,35 +1,32 @@
 """osiris_observe: what the agent did, learned, kept and dropped.
 
-Rule 1: a payload is stored whole; the reply carries a stub when the mode says so, the text itself
-        when it came by path and is short, and nothing when the agent had it already.
-Rule 2: kept out by receipt is what OSIRIS itself delivered as a stub, once per task and ref.
-Rule 3: a drop counts as declared, once per session, agent and ref, only if the text was shown.
-Rule 4: pinned texts never change under their id.
+Rule 1: a drop counts as declared, once per session, agent and ref, only if the text was shown.
+Rule 2: pinned texts never change under their id.
+Rule 3: a declared state is what an agent says; the project keeps who said it and when.
 """
+
+import re
+from typing import assert_never
 
 from msgspec.structs import replace
 
-from osiris.core import drift, ledger, plain, planning, prefix, refs
+from osiris.core import delivering, drift, filing, heads, ledger, planning, prefix, refs, usage
 from osiris.core import events as ev
 from osiris.core.commands import Observe
 from osiris.core.decision import Decision, Facts, Payload, refuse
 from osiris.core.loop_call import Call, see
 from osiris.core.loop_window import Seen
 from osiris.core.loopguard import Verdict, judge
-from osiris.core.manifest import manifest
 from osiris.core.memory import ScopeState
-from osiris.core.modes import Mode, mode_of
+from osiris.core.modes import mode_of
 from osiris.core.replies import Block, Reply
 from osiris.core.task_state import TaskState
 
-DEAR_ARGUMENT_TOKENS = 300
-DELIVERED = ("path", "pipe")
-BUILT = ("action", "decision", "constraint", "lesson", "fact", "dropped")
+NEVER_SHOWN = ("path", "head", "contract")
+_STATE = re.compile(r"[A-Za-z][\w.-]{0,63}")
 
 
 def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
-    if command.kind not in BUILT:
-        return refuse("not_yet", f"observe kind={command.kind} comes later", f"use {_names()}")
     if state.status != "open" and command.kind != "dropped":
         return refuse("task_closed", f"task {state.task} is {state.status}", "start a new task")
     match command.kind:
@@ -39,8 +36,18 @@ def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
             return _pin(state, command, facts)
         case "dropped":
             return _dropped(state, command, facts)
-        case _:
+        case "head" | "contract":
+            return heads.observe(state, command, facts)
+        case "file":
+            return filing.observe(state, command, facts)
+        case "usage":
+            return usage.observe(state, command, facts)
+        case "state":
+            return _state(state, command, facts)
+        case "lesson" | "fact":
             return _note(state, command, facts)
+        case _:
+            assert_never(command.kind)
 
 
 def observe_scope(state: ScopeState, command: Observe, facts: Facts) -> Decision:
@@ -60,8 +67,8 @@ def _piped(tool: str, payload: Payload, facts: Facts) -> Decision:
     name = refs.short(payload.sha256)
     known = () if facts.ref is None else (("known", "yes"),)
     pairs = (("ok", ""), ("ref", name), ("tokens", str(payload.tokens)), *known)
-    events = _stored(tool, payload, facts)
-    if _verbatim(payload, mode_of((payload.tokens,))):
+    events = delivering.stored(tool, payload, facts)
+    if delivering.is_verbatim(payload, mode_of((payload.tokens,))):
         reply = Reply(pairs, block=Block(name, payload.text))
         return Decision(events, reply, delivered=payload.tokens)
     return Decision(events, Reply(pairs, stub=payload.stub))
@@ -78,9 +85,11 @@ def _action(state: TaskState, command: Observe, facts: Facts) -> Decision:
     event = ev.ActionObserved(
         seen, command.ok, 0 if payload is None else payload.tokens, facts.project
     )
-    stored = () if payload is None else _stored(command.tool, payload, facts)
+    stored = () if payload is None else delivering.stored(command.tool, payload, facts)
     events = (event, *stored)
-    reply = with_verdict(_answer(planning.fold(state, events, facts), mode, facts), verdict)
+    reply = with_verdict(
+        delivering.answer(planning.fold(state, events, facts), mode, facts), verdict
+    )
     delivered = payload.tokens if payload is not None and reply.block is not None else 0
     return Decision(events, reply, delivered=delivered)
 
@@ -104,75 +113,6 @@ def with_verdict(reply: Reply, verdict: Verdict) -> Reply:
     pairs = (*reply.pairs, ("verdict", verdict.word), ("pattern", verdict.rule), *action)
     notes = (f"evidence: {verdict.evidence}", f"instead: {verdict.alternative}")
     return replace(reply, pairs=pairs, notes=(*notes[: 2 - bool(action)], *reply.notes))
-
-
-def _stored(tool: str, payload: Payload, facts: Facts) -> tuple[ev.Event, ...]:
-    if facts.ref is not None:
-        return ()
-    ref = ev.RefStored(
-        payload.sha256,
-        payload.size,
-        payload.tokens,
-        payload.method,
-        tool,
-        payload.door,
-        payload.redacted,
-        payload.path,
-    )
-    kept = kept_out(tool, payload, facts)
-    return (ref, kept) if kept.tokens else (ref,)
-
-
-def kept_out(tool: str, payload: Payload, facts: Facts) -> ev.KeptOut:
-    """Return what the stub of a payload that OSIRIS read itself kept from the model."""
-    tokens = 0
-    if payload.door in DELIVERED and not _verbatim(payload, mode_of((payload.tokens,))):
-        tokens = ledger.shown_anyway(payload.tokens, payload.characters, facts.host, tool)
-    return ev.KeptOut(payload.sha256, "receipt", ledger.source(tool), tokens)
-
-
-def _verbatim(payload: Payload, mode: Mode) -> bool:
-    """Say whether a payload that only OSIRIS has read is short enough to be handed on whole."""
-    return payload.door in DELIVERED and payload.tokens <= mode.stub_above
-
-
-def _answer(state: TaskState, mode: Mode, facts: Facts) -> Reply:
-    payload = facts.payload
-    warning = drift.pairs(state, facts)
-    shown = manifest(state) if drift.is_unknown(facts) or _manifest_is_due(state, mode) else ""
-    if payload is None:
-        return Reply((("ok", ""), *warning), manifest=shown)
-    own = mode_of((payload.tokens,))
-    if mode.name == "bystander" and payload.door != "path":
-        return Reply((("ok", ""), *warning), manifest=shown)
-    pairs = (
-        ("ok", ""),
-        ("ref", refs.short(payload.sha256)),
-        ("tokens", str(payload.tokens)),
-        *(() if facts.ref is None else (("known", "yes"),)),
-        *warning,
-    )
-    if _verbatim(payload, own):
-        block = Block(refs.short(payload.sha256), payload.text)
-        return Reply(pairs, _notes(state, mode, payload), manifest=shown, block=block)
-    stub = payload.stub if payload.tokens > mode.stub_above or payload.door == "path" else ""
-    return Reply(pairs, _notes(state, mode, payload), stub=stub, manifest=shown)
-
-
-def _notes(state: TaskState, mode: Mode, payload: Payload) -> tuple[str, ...]:
-    found: list[str] = []
-    if payload.door == "result" and payload.tokens > DEAR_ARGUMENT_TOKENS:
-        found.append("cheaper: path= or `| osiris put`")
-    if mode.name in ("standard", "full"):
-        following = next((s.text for s in state.steps if not s.done), "")
-        if following:
-            found.append(f"next: {plain.one_line(following, 40)}")
-    return tuple(found)
-
-
-def _manifest_is_due(state: TaskState, mode: Mode) -> bool:
-    every = mode.manifest_every
-    return bool(every) and state.actions % every == 0
 
 
 def _pin(state: TaskState, command: Observe, facts: Facts) -> Decision:
@@ -215,7 +155,7 @@ def _dropped(state: TaskState, command: Observe, facts: Facts) -> Decision:
     if ref is None:
         return refuse("unknown_ref", "this task has no such ref", "use a ref that a reply gave you")
     name = refs.short(ref.sha256)
-    if ref.door == "path":
+    if ref.door in NEVER_SHOWN:
         return Decision(
             (), Reply((("ok", ""), ("ref", name), ("booked", "0"), ("why", "never_shown")))
         )
@@ -227,9 +167,18 @@ def _dropped(state: TaskState, command: Observe, facts: Facts) -> Decision:
     return Decision((kept,), Reply((*pairs, *drift.pairs(state, facts))))
 
 
+def _state(state: TaskState, command: Observe, facts: Facts) -> Decision:
+    if command.text is None or command.ok is None:
+        fix = "send text=NAME ok=true, or ok=false when it no longer holds"
+        return refuse("missing_argument", "observe state needs 'text' and 'ok'", fix)
+    if _STATE.fullmatch(command.text) is None:
+        fix = "name it as the project's invariants do, such as tests_passed"
+        return refuse("bad_argument", "observe state: text is no name", fix)
+    event = ev.StateDeclared(command.text, command.ok, state.project)
+    said = "yes" if command.ok else "no"
+    pairs = (("ok", ""), ("state", command.text), ("holds", said), ("how", "declared"))
+    return Decision((event,), Reply((*pairs, *drift.pairs(state, facts))))
+
+
 def _needs_text(command: Observe) -> Decision:
     return refuse("missing_argument", f"observe {command.kind} needs 'text'", "say it in 'text'")
-
-
-def _names() -> str:
-    return ", ".join(BUILT)

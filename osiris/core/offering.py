@@ -49,7 +49,7 @@ def offer(state: TaskState, command: Handoff, facts: Facts) -> Decision:
         schema=schema,
         depth=depth,
         lease_s=facts.lease_s,
-        day=held.day,
+        holds=held.holds,
     )
     pairs = (("ok", ""), ("contract", contract), ("to", to), ("status", "offered"))
     note = f"they call osiris_handoff op=accept contract={contract}"

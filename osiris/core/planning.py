@@ -9,7 +9,7 @@
 
 import re
 
-from osiris.core import canon, drift, handing, ledger, plain, policy, prefix, resuming
+from osiris.core import canon, drift, handing, plain, policy, prefix, resuming, status
 from osiris.core import events as ev
 from osiris.core.commands import Plan
 from osiris.core.decision import Decision, Facts, refuse
@@ -19,6 +19,7 @@ from osiris.core.modes import mode_of
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState, apply
 
+NEXT = 40
 _PINNED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63}):\s+(\S.*)", re.DOTALL)
 
 
@@ -31,7 +32,7 @@ def plan(state: TaskState, command: Plan, facts: Facts) -> Decision:
         case "resume":
             return resuming.resume(state, facts)
         case "status":
-            return _status(state, command, facts)
+            return status.status(state, command, facts)
 
 
 def _start(state: TaskState, command: Plan, facts: Facts) -> Decision:
@@ -46,7 +47,7 @@ def _start(state: TaskState, command: Plan, facts: Facts) -> Decision:
             "say in plain words what the task is, without OSIRIS/1 or SEAL lines",
         )
     growth = _growth(state, command, facts)
-    budget = policy.reserve(command.budget, facts, {})
+    budget = policy.reserve(state, command.budget, facts)
     if isinstance(growth, Refusal):
         return Decision((), growth)
     if isinstance(budget, Refusal):
@@ -59,7 +60,7 @@ def _start(state: TaskState, command: Plan, facts: Facts) -> Decision:
         *growth,
     )
     after = fold(state, events, facts)
-    pairs = (("task", after.task), ("verdict", "started"), *_next(after))
+    pairs = (("task", after.task), ("verdict", "started"), *status.next_step(after, NEXT))
     return Decision(events, Reply(pairs, manifest=manifest(after)), budget.reservations)
 
 
@@ -76,12 +77,14 @@ def _update(state: TaskState, command: Plan, facts: Facts) -> Decision:
     if command.step is not None and command.step > count:
         return refuse("bad_argument", f"plan step: there are {count} steps", "count from 1")
     growth = _growth(state, command, facts)
-    budget = policy.reserve(command.budget, facts, state.budget)
+    closes = bool(command.done) and command.step is None
+    budget = policy.reserve(state, None if closes else command.budget, facts)
     if isinstance(growth, Refusal):
         return Decision((), growth)
     if isinstance(budget, Refusal):
         return Decision((), budget)
-    ends = handing.cancel_all(state, facts) if command.done and command.step is None else ()
+    closing = policy.close(state) if closes else ()
+    ends = handing.cancel_all(state, facts) if closes else ()
     ended = tuple(event for end in ends for event in end.events)
     events = (*ended, *_progress(state, command), *growth, *budget.events)
     after = fold(state, events, facts)
@@ -89,13 +92,13 @@ def _update(state: TaskState, command: Plan, facts: Facts) -> Decision:
         ("task", state.task),
         ("verdict", _verdict(state, after)),
         *drift.pairs(state, facts),
-        *_next(after),
+        *(() if closes else status.next_step(after, NEXT)),
     )
     shown = manifest(after) if mode_of(state.payloads).manifest_on_plan or events else ""
     return Decision(
         events,
         Reply(pairs, manifest=shown),
-        (*budget.reservations, *(r for end in ends for r in end.reservations)),
+        (*budget.reservations, *closing, *(r for end in ends for r in end.reservations)),
         bumps=tuple(bump for end in ends for bump in end.bumps),
     )
 
@@ -141,30 +144,6 @@ def pinned_rewrite(item: str) -> Refusal:
         f"verdict=critical_drift semantic_break=true cause=pinned_rewrite id={item}",
         "keep the pinned text; pin the new decision under a new id",
     )
-
-
-def _status(state: TaskState, command: Plan, facts: Facts) -> Decision:
-    if command.query is not None:
-        return refuse("not_yet", "the tool compass answers later", "leave out 'query'")
-    overhead = sum(state.charged.values())
-    pairs = (
-        ("status", state.status),
-        ("mode", mode_of(state.payloads).name),
-        ("calls", str(state.calls)),
-        ("kept_out", str(state.kept_out.get("receipt", 0))),
-        ("overhead", str(overhead)),
-        ("net", str(ledger.net(state.kept_out, state.charged))),
-        *drift.pairs(state, facts),
-        *_next(state),
-    )
-    return Decision((), Reply(pairs, manifest=manifest(state)))
-
-
-def _next(state: TaskState) -> tuple[tuple[str, str], ...]:
-    for number, step in enumerate(state.steps, 1):
-        if not step.done:
-            return (("next", f"{number}:{plain.one_line(step.text, 40)}"),)
-    return ()
 
 
 def _verdict(before: TaskState, after: TaskState) -> str:

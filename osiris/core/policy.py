@@ -2,6 +2,8 @@
 
 Rule 1: `tokens=50000 calls=200 minutes=30 usd=2.5`; a bare number is tokens.
 Rule 2: what is reserved under a counter never exceeds its ceiling; the commit checks it.
+Rule 3: a reservation stands under every level of LEVELS; what was not used is given back at the
+        end.
 """
 
 import re
@@ -13,6 +15,7 @@ from osiris.core import events as ev
 from osiris.core.decision import Facts, Reservation
 from osiris.core.errors import Refusal
 from osiris.core.handoff import Contract
+from osiris.core.index import agent_key
 from osiris.core.ledger import day_of
 from osiris.core.task_state import TaskState, add
 
@@ -28,6 +31,7 @@ UNITS: dict[str, tuple[str, int]] = {
 }
 MOST = 10**15
 DAY_SHARE = 20
+LEVELS = ("day", "project", "agent")
 
 
 class Budget(Struct, frozen=True):
@@ -51,9 +55,9 @@ def parse(text: str) -> dict[str, int] | Refusal:
     return amounts or _refusal(text)
 
 
-def reserve(text: str | None, facts: Facts, held: Mapping[str, int]) -> Budget | Refusal:
-    """Return the events and counter changes that reserve `text` in place of `held`."""
-    if text is None and (held or not facts.ceilings):
+def reserve(state: TaskState, text: str | None, facts: Facts) -> Budget | Refusal:
+    """Return the events and counter changes that reserve `text` in place of what is held."""
+    if text is None and (state.task or not facts.ceilings):
         return Budget()
     amounts = share_of_day(facts) if text is None else parse(text)
     if isinstance(amounts, Refusal):
@@ -61,17 +65,25 @@ def reserve(text: str | None, facts: Facts, held: Mapping[str, int]) -> Budget |
     if not all(amounts.values()):
         what = "nothing of the day's budget is left"
         return Refusal("budget_exceeded", what, "wait for the next day, or raise its ceiling")
-    day = day_of(facts.now_ms)
-    changes = {unit: amounts.get(unit, 0) - held.get(unit, 0) for unit in {**amounts, **held}}
-    return Budget((ev.BudgetSet(amounts, day),), _changes(day, changes, facts))
+    holds = counters(facts)
+    changes = _on(holds, amounts)
+    for counter, amount in _on(state.holds, state.budget).items():
+        changes[counter] = changes.get(counter, 0) - amount
+    return Budget((ev.BudgetSet(amounts, holds),), _reservations(changes, facts))
 
 
 class Held(Struct, frozen=True):
-    """What a contract's budget holds: by unit, and the day whose counters hold it."""
+    """What a contract's budget holds: by unit, and the counters that hold it."""
 
     amounts: dict[str, int] = {}
-    day: str = ""
+    holds: tuple[str, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+
+
+def counters(facts: Facts) -> tuple[str, ...]:
+    """Return the counters above a task: its day's, its project's and its agent's."""
+    keys = {"day": day_of(facts.now_ms), "project": facts.project, "agent": agent_key(facts.agent)}
+    return tuple(f"reserved/{level}/{keys[level]}" for level in LEVELS if keys[level])
 
 
 def spent(state: TaskState) -> dict[str, int]:
@@ -80,15 +92,15 @@ def spent(state: TaskState) -> dict[str, int]:
 
 
 def hold(state: TaskState, text: str | None, facts: Facts) -> Held | Refusal:
-    """Return what an offer holds: of the issuer's own budget, else under the day's ceiling."""
+    """Return what an offer holds: of the issuer's own budget, else under the counters above."""
     if text is None:
         return Held()
     amounts = parse(text)
     if isinstance(amounts, Refusal):
         return amounts
     if not state.budget:
-        day = day_of(facts.now_ms)
-        return Held(amounts, day, _changes(day, amounts, facts))
+        holds = counters(facts)
+        return Held(amounts, holds, _reservations(_on(holds, amounts), facts))
     used = add(spent(state), add(state.children_spent, state.children_reserved))
     for unit, amount in amounts.items():
         left = state.budget[unit] - used.get(unit, 0) if unit in state.budget else amount
@@ -101,30 +113,48 @@ def hold(state: TaskState, text: str | None, facts: Facts) -> Held | Refusal:
 
 def release(contract: Contract, used: Mapping[str, int]) -> tuple[Reservation, ...]:
     """Return the counter changes that give back what an ended contract did not use."""
-    if not contract.day:
-        return ()
-    return tuple(
-        Reservation(
-            f"reserved/day/{contract.day}/{unit}", min(used.get(unit, 0), amount) - amount, MOST
-        )
-        for unit, amount in sorted(contract.budget.items())
-    )
+    return _unused(contract.holds, contract.budget, used)
+
+
+def close(state: TaskState) -> tuple[Reservation, ...]:
+    """Return the counter changes that give back what a closed task did not use."""
+    return _unused(state.holds, state.budget, add(spent(state), state.children_spent))
 
 
 def share_of_day(facts: Facts) -> dict[str, int]:
     """Return what a task without a budget reserves under a limited day: 5 %, or what is left."""
     return {
         unit: max(0, min(-(-ceiling // DAY_SHARE), ceiling - facts.day_held.get(unit, 0)))
-        for unit, ceiling in facts.ceilings.items()
+        for level, _, unit in (name.partition("/") for name in facts.ceilings)
+        if level == "day"
+        for ceiling in (facts.ceilings[f"day/{unit}"],)
     }
 
 
-def _changes(day: str, amounts: Mapping[str, int], facts: Facts) -> tuple[Reservation, ...]:
+def _on(holds: tuple[str, ...], amounts: Mapping[str, int]) -> dict[str, int]:
+    return {f"{hold}/{unit}": amount for hold in holds for unit, amount in amounts.items()}
+
+
+def _unused(
+    holds: tuple[str, ...], budget: Mapping[str, int], used: Mapping[str, int]
+) -> tuple[Reservation, ...]:
+    back = {unit: min(used.get(unit, 0), amount) - amount for unit, amount in budget.items()}
+    return tuple(Reservation(name, n, MOST) for name, n in sorted(_on(holds, back).items()) if n)
+
+
+def _reservations(changes: Mapping[str, int], facts: Facts) -> tuple[Reservation, ...]:
+    """Return counter changes with the ceiling of each counter's level and unit."""
     return tuple(
-        Reservation(f"reserved/day/{day}/{unit}", change, facts.ceilings.get(unit, MOST))
-        for unit, change in sorted(amounts.items())
+        Reservation(name, change, facts.ceilings.get(_level(name), MOST))
+        for name, change in sorted(changes.items())
         if change
     )
+
+
+def _level(counter: str) -> str:
+    """Return LEVEL/UNIT of reserved/LEVEL/KEY/UNIT."""
+    parts = counter.split("/")
+    return f"{parts[1]}/{parts[-1]}"
 
 
 def _refusal(word: str) -> Refusal:

@@ -14,14 +14,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris.core import contracts, prefix
+from osiris.core import canon, contracts, prefix, prompt_state
 from osiris.core import events as ev
 from osiris.core.handoff import Ancestor, Contract
 from osiris.core.loop_window import Window, push, renewed
+from osiris.core.prompt_state import LastUsage, RecentRef
 
-FOLD = 1
+FOLD = 2
 RECENT_PAYLOADS = 20
-RECENT_REFS = 16
+NO_RULES = ""  # a declared head holds its rules
 
 
 class Step(Struct, frozen=True, array_like=True):
@@ -29,14 +30,11 @@ class Step(Struct, frozen=True, array_like=True):
     done: bool = False
 
 
-class RecentRef(Struct, frozen=True, array_like=True):
-    sha256: str
-    tokens: int
-    tool: str
-
-
 class TaskState(Struct, frozen=True, array_like=True):
-    """`version` is the stream's; an empty `task` means nothing was started."""
+    """`version` is the stream's; an empty `task` means nothing was started.
+
+    `shown` are tokens of payloads that the agent had in its prompt and has not dropped.
+    """
 
     version: int = 0
     task: str = ""
@@ -61,7 +59,7 @@ class TaskState(Struct, frozen=True, array_like=True):
     recent_refs: tuple[RecentRef, ...] = ()
     payloads: tuple[int, ...] = ()
     budget: dict[str, int] = {}
-    budget_day: str = ""
+    holds: tuple[str, ...] = ()
     charged: dict[str, int] = {}
     calls: int = 0
     kept_out: dict[str, int] = {}
@@ -71,13 +69,19 @@ class TaskState(Struct, frozen=True, array_like=True):
     issuer: str = ""
     ancestors: tuple[Ancestor, ...] = ()
     children_spent: dict[str, int] = {}
+    head_ref: str = ""
+    head_tokens: int = 0
+    contract_ref: str = ""
+    contract_tokens: int = 0
+    usage: LastUsage = LastUsage()
+    shown: int = 0
 
     @property
     def children_reserved(self) -> dict[str, int]:
         """Return what open contracts hold of this task's own budget, by unit."""
         held: dict[str, int] = {}
         for contract in self.contracts.values():
-            if not contract.day:
+            if not contract.holds:
                 held = add(held, contract.budget)
         return held
 
@@ -139,7 +143,7 @@ def _step(state: TaskState, event: ev.StepMarked, _: ev.Stamped) -> Change:
 
 
 def _budget(_: TaskState, event: ev.BudgetSet, __: ev.Stamped) -> Change:
-    return {"budget": event.amounts, "budget_day": event.day}
+    return {"budget": event.amounts, "holds": event.holds}
 
 
 def _constraint(state: TaskState, event: ev.ConstraintAdded, _: ev.Stamped) -> Change:
@@ -164,17 +168,23 @@ def _action(state: TaskState, event: ev.ActionObserved, _: ev.Stamped) -> Change
 
 
 def _ref(state: TaskState, event: ev.RefStored, _: ev.Stamped) -> Change:
-    ref = RecentRef(event.sha256, event.tokens, event.tool)
+    counts: Change = {"refs": state.refs + 1, "redacted": state.redacted + event.redacted}
+    if event.door in prompt_state.PREFIX_DOORS:
+        return counts
     return {
-        "refs": state.refs + 1,
-        "recent_refs": (*state.recent_refs[-RECENT_REFS + 1 :], ref),
+        **counts,
+        "shown": state.shown + event.tokens * (event.door == prompt_state.ARGUMENT),
+        "recent_refs": prompt_state.stored(state.recent_refs, event, state.steps_done),
         "payloads": (*state.payloads[-RECENT_PAYLOADS + 1 :], event.tokens),
-        "redacted": state.redacted + event.redacted,
     }
 
 
 def _kept(state: TaskState, event: ev.KeptOut, _: ev.Stamped) -> Change:
-    return {"kept_out": add(state.kept_out, {event.proof: event.tokens})}
+    kept: Change = {"kept_out": add(state.kept_out, {event.proof: event.tokens})}
+    if event.proof != "declared":
+        return kept
+    recent, gone = prompt_state.dropped(state.recent_refs, event.ref)
+    return {**kept, "recent_refs": recent, "shown": max(0, state.shown - gone)}
 
 
 def _charged(state: TaskState, event: ev.Charged, _: ev.Stamped) -> Change:
@@ -212,6 +222,26 @@ def _opened(_: TaskState, event: ev.ChildOpened, __: ev.Stamped) -> Change:
     }
 
 
+def _recorded(_: TaskState, event: ev.PrefixRecorded, __: ev.Stamped) -> Change:
+    if event.zone == "head":
+        head = canon.hexdigest("head", [event.sha256, NO_RULES])
+        return {"head": head, "head_ref": event.sha256, "head_tokens": event.tokens}
+    contract = canon.hexdigest("contract", [event.sha256])
+    return {
+        "contract": contract,
+        "contract_ref": event.sha256,
+        "contract_tokens": event.tokens,
+    }
+
+
+def _usage(_: TaskState, event: ev.UsageDeclared, at: ev.Stamped) -> Change:
+    return {"usage": prompt_state.used(event, at.at_ms)}
+
+
+def _file(state: TaskState, event: ev.FileSeen, _: ev.Stamped) -> Change:
+    return {"files": state.files + event.is_new}
+
+
 def add(amounts: Mapping[str, int], more: Mapping[str, int]) -> dict[str, int]:
     """Return the sum of two tallies."""
     return {key: amounts.get(key, 0) + more.get(key, 0) for key in {**amounts, **more}}
@@ -239,6 +269,11 @@ _APPLY: dict[type[Any], Callable[[TaskState, Any, ev.Stamped], Change]] = {
     ev.LateResult: _nothing,
     ev.LeaseRearmed: _nothing,
     ev.ChildOpened: _opened,
+    ev.PrefixRecorded: _recorded,
+    ev.UsageDeclared: _usage,
+    ev.FileSeen: _file,
+    ev.StateDeclared: _nothing,
+    ev.CompactionStaged: _nothing,
 }
 
 

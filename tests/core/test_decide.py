@@ -9,9 +9,11 @@ from osiris.core.commands import Checkpoint, Command, Observe, Plan, Precheck
 from osiris.core.decide import decide
 from osiris.core.decision import Facts
 from osiris.core.errors import Refusal
-from osiris.core.index import CallEntry, RefEntry
+from osiris.core.index import CallEntry, RefEntry, agent_key
 from osiris.core.manifest import manifest
+from osiris.core.policy import MOST
 from osiris.core.replies import Reply, text
+from osiris.core.task_state import apply
 from tests.core.decide_cases import EMPTY, FACTS, OBJECTIVE, STARTED, after, done, payload
 
 
@@ -252,12 +254,6 @@ def test_a_snapshot_names_the_point_and_its_seal() -> None:
     assert decision.events == (ev.SnapshotTaken("before", STARTED.seal),)
 
 
-def test_what_is_not_built_yet_says_so() -> None:
-    assert code_of(Checkpoint("compact")) == "not_yet"
-    assert code_of(Observe("usage")) == "not_yet"
-    assert code_of(Plan("status", query="which tool")) == "not_yet"
-
-
 @pytest.mark.parametrize("command", [Observe("action", tool="b"), Plan("update"), Precheck("b")])
 def test_no_command_but_start_works_on_a_task_that_was_never_started(command: Command) -> None:
     reply = decide(EMPTY, command, FACTS).reply
@@ -269,13 +265,16 @@ def test_no_command_but_start_works_on_a_task_that_was_never_started(command: Co
 def test_a_budget_reserves_its_amount_under_the_days_ceiling() -> None:
     command = Plan("start", objective="x", budget="tokens=500 minutes=2")
 
-    decision = decide(EMPTY, command, facts(ceilings={"tokens": 10_000}))
+    decision = decide(EMPTY, command, facts(ceilings={"day/tokens": 10_000}))
 
     assert [(r.counter, r.amount) for r in decision.reservations] == [
-        ("reserved/day/000000/seconds", 120),
-        ("reserved/day/000000/tokens", 500),
+        (f"reserved/{where}/{unit}", amount)
+        for where in (f"agent/{agent_key('ana')}", "day/000000", "project/p1")
+        for unit, amount in (("seconds", 120), ("tokens", 500))
     ]
-    assert decision.reservations[1].ceiling == 10_000
+    ceilings = {r.counter: r.ceiling for r in decision.reservations}
+    assert ceilings["reserved/day/000000/tokens"] == 10_000
+    assert ceilings["reserved/day/000000/seconds"] == MOST
 
 
 @pytest.mark.parametrize("budget", ["-5", "tokens=0", "tokens=1e9", "apples=3", "", "tokens="])
@@ -284,3 +283,16 @@ def test_an_absurd_budget_is_refused(budget: str) -> None:
 
     assert isinstance(reply, Refusal)
     assert reply.code == "bad_argument"
+
+
+def test_closing_a_task_gives_back_what_it_did_not_use_under_every_counter() -> None:
+    state, _ = done(EMPTY, Plan("start", objective="x", budget="tokens=500"))
+    charged = ev.Stamped(2_000, "ana", ev.Charged({"reply": 120}, 1))
+
+    decision = decide(apply(state, charged), Plan("update", done=True), FACTS)
+
+    assert decision.events == (ev.TaskClosed(),)
+    assert {r.counter: r.amount for r in decision.reservations} == {
+        f"reserved/{where}/tokens": -380
+        for where in ("day/000000", "project/p1", f"agent/{agent_key('ana')}")
+    }

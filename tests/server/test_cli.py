@@ -16,7 +16,7 @@ from tests.server.fake_desk import ANSWERS, REF, Cli, FakeDesk
 PROMISED = """
     health audit demo serve put get grep tasks show events savings export backup
     restore metrics config invariants approve install uninstall doctor hook wrap
-    statusline top dashboard
+    statusline top dashboard verify
 """
 UNBUILT = [name for name, entry in COMMANDS.items() if not entry.place]
 ASKING: dict[str, list[str]] = {

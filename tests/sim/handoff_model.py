@@ -32,7 +32,7 @@ def reserved_under_day(history: History) -> int:
             match stamped.event:
                 case ev.BudgetSet(amounts):
                     own = amounts.get("tokens", 0)
-                case ev.HandoffOffered(contract, day=day, budget=budget) if day:
+                case ev.HandoffOffered(contract, holds=holds, budget=budget) if holds:
                     offered[contract] = budget.get("tokens", 0)
                 case ev.HandoffMoved(contract, status, spent=spent) if contract in offered:
                     if status in ("declined", "cancelled", "expired", "verified"):

@@ -189,7 +189,7 @@ class World:
         tools = Tools(store, env, Charges(), tokens.estimate)
         ingest = Ingest(env, NoSecrets(), NoFiles(), tokens.estimate)
         ingest.ready.set()
-        options = Options(day_ceilings={"tokens": DAY_TOKENS}, lease_s=LEASE_S)
+        options = Options(ceilings={"day/tokens": DAY_TOKENS}, lease_s=LEASE_S)
         async with running(store, ingest, tools, options) as system:
             self.gateway = Gateway(system)
             self.up.set()
