@@ -78,8 +78,8 @@ class Facts(Struct, frozen=True):
     `acting` is the task that the caller acts for; `contract` and `child` are what a handoff names.
     `pins` maps pinned ids that the command names to the hash of the text known under them;
     `ref` is what is known of the ref that the command names; `seen` is the same call as another
-    agent of this project made it within 24 hours; `ceilings` are the day's by unit, `day_held`
-    what is reserved under them.
+    agent of this project made it within 24 hours; `ceilings` are by level and unit
+    (day/tokens), `day_held` is what is reserved under them.
 
     `volatile` is what changes in the head or contract at hand, `tools` how many a contract lists;
     `file` is a path as it was read before, `diff` what changed since; `found` is the compass's
