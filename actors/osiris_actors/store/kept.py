@@ -15,9 +15,9 @@ Rule 5: a store that is held (damaged, or on a network file system) is read if i
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from types import TracebackType
 
 from osiris_actors.store import clean, room
 from osiris_actors.store.backend import RecordBackend
@@ -70,7 +70,8 @@ class KeptBackend(RecordBackend):
         self._held = held
         self._clock = clock
         self._files = OpenedFiles(directory)
-        self._gate = threading.Condition()
+        self._lock = threading.Lock()
+        self._empty = threading.Condition(self._lock)
         self._readers = 0
         self._failures = 0
         self._failed: Trouble | None = None
@@ -78,27 +79,22 @@ class KeptBackend(RecordBackend):
         self._acknowledged = 0 if engine is None else engine.transaction()
         self._heads: dict[str, int] = {}
 
-    @contextmanager
-    def view(self) -> Generator[View]:
-        engine = self._enter()
-        try:
-            with engine.view() as view:
-                yield view
-        finally:
-            self._leave()
+    def view(self) -> "_Visit":
+        return _Visit(self)
 
-    def _enter(self) -> LmdbBackend:
-        with self._gate:
+    def enter(self) -> LmdbBackend:
+        """Return the engine, which stays open until `leave`. Raises StoreUnavailable."""
+        with self._lock:
             if self._engine is None:
                 raise self._unreadable()
             self._readers += 1
             return self._engine
 
-    def _leave(self) -> None:
-        with self._gate:
+    def leave(self) -> None:
+        with self._lock:
             self._readers -= 1
-            if not self._readers:
-                self._gate.notify_all()
+            if not self._readers and self._engine is None:
+                self._empty.notify_all()
 
     def _unreadable(self) -> StoreUnavailable:
         why = self._held or self._failed
@@ -191,7 +187,7 @@ class KeptBackend(RecordBackend):
             return False
         log.warning("the store was opened again")
         self._files = OpenedFiles(self._directory)
-        with self._gate:
+        with self._lock:
             self._engine = engine
         return True
 
@@ -208,9 +204,9 @@ class KeptBackend(RecordBackend):
 
     def _drop(self) -> None:
         """Close the engine as soon as nobody reads; from now on nobody begins to."""
-        with self._gate:
+        with self._lock:
             engine, self._engine = self._engine, None
-            is_free = self._gate.wait_for(lambda: not self._readers, READERS_LEAVE_S)
+            is_free = self._empty.wait_for(lambda: not self._readers, READERS_LEAVE_S)
         if engine is not None and is_free:
             engine.close()
 
@@ -219,17 +215,45 @@ class KeptBackend(RecordBackend):
         log.critical("nothing is written any more: %s", trouble.why)
 
     def backup(self, directory: Path) -> None:
-        engine = self._enter()
+        engine = self.enter()
         try:
             engine.backup(directory)
         finally:
-            self._leave()
+            self.leave()
 
     def close(self) -> None:
         was_sound = self.trouble() is None
         self._drop()
         if was_sound:
             clean.write(self._directory)
+
+
+class _Visit:
+    """A view of the engine as a block, during which it is not closed: 1 us more than the view."""
+
+    __slots__ = ("_kept", "_view")
+
+    def __init__(self, kept: KeptBackend) -> None:
+        self._kept = kept
+
+    def __enter__(self) -> View:
+        self._view = self._kept.enter().view()
+        try:
+            return self._view.__enter__()
+        except BaseException:
+            self._kept.leave()
+            raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._view.__exit__(kind, error, trace)
+        finally:
+            self._kept.leave()
 
 
 def _failed(trouble: Trouble) -> Failed:
