@@ -7,7 +7,7 @@ Rule 3: every answer is charged: to its task, or to the project when there is no
 
 import logging
 
-from osiris.core import handoff, loop_identity, replies
+from osiris.core import handoff, loop_identity, loop_kinds, replies
 from osiris.core.commands import Checkpoint, Command, Handoff, Precheck, Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import CallEntry
@@ -168,13 +168,17 @@ class Gateway:
     def _shown(self, reply: Reply | Refusal, stream: str, arguments: int) -> Answer:
         """Charge a reply that no actor gave, and return it as text."""
         cost = {"arguments": arguments}
-        for kind, text in replies.parts(reply).items():
+        parts = replies.parts(reply)
+        for kind, text in parts.items():
             cost[kind] = self.tools.count(text).n
         self.charges.add(stream, cost)
-        return Answer(replies.text(reply), reply.is_error)
+        return Answer(replies.joined(parts), reply.is_error)
 
     async def _seen(self, caller: Caller, command: Command, name: str) -> CallEntry | None:
+        """Return what another task of the project did; asked of reads alone."""
         if not isinstance(command, Precheck) or not caller.project:
+            return None
+        if loop_kinds.kind_of(command.tool, command.args or {}) != "read":
             return None
         call = loop_identity.call_key(command.tool, command.args or {})
         seen = Seen(caller.project, call, name, self.tools.env.now_ms())

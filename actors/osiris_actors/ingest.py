@@ -27,7 +27,7 @@ from osiris_actors.files import FileRead
 from osiris_actors.store.blobs import pack
 from osiris_actors.store.contract import Blob
 
-INLINE = 16_384
+INLINE = 4_096
 READY_S = 10.0
 DELIVERED_TOKENS = max(m.stub_above for m in MODES if m.stub_above < 1 << 30)
 WITH_PAYLOAD = ("action",)
@@ -88,7 +88,8 @@ class Ingest:
 
     async def take(self, caller: Caller, ask: Ask) -> Ingested | Refused:
         """Return the command of `ask` with its payload."""
-        await self.wait_ready()
+        if not self.ready.is_set():
+            await self.wait_ready()
         size = _size(ask.arguments)
         taken = await self._away(size, partial(self._parse, ask.tool, ask.arguments))
         if isinstance(taken, Refused):

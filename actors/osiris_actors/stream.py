@@ -5,7 +5,7 @@ Rule 2: on anything but Committed the state is dropped and loaded again before i
 Rule 3: an Unknown outcome is looked up by its key before anything is answered.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -111,12 +111,15 @@ class Stream(Generic[S]):
     async def commit(self, decision: Decision, step: Step) -> Answer | Refusal | None:
         """Make `decision` durable and return its answer; None means: decide again."""
         if not decision.events:
-            return self._uncommitted(decision, step)
+            return self.rendered(decision.reply, step, delivered=decision.delivered)
         reply = decision.reply
         assert isinstance(reply, Reply)
-        answer = Answer(replies.text(reply), reply.is_error)
+        parts = replies.parts(reply)
+        answer = Answer(replies.joined(parts), reply.is_error)
+        cost = self._cost(parts, step, delivered=decision.delivered)
         pending = self.tools.charges.take(self.name)
-        unit, state = self._unit(decision, step, answer, pending)
+        charged = charges.event(pending, cost, calls=1)
+        unit, state = self._unit(decision, step, kept(answer), charged)
         outcome = await self._submit(unit, state, pending)
         return answer if isinstance(outcome, Committed) else await self._settle(outcome, step)
 
@@ -153,31 +156,28 @@ class Stream(Generic[S]):
                 self.tools.charges.put_back(self.name, pending)
         return outcome
 
-    def _uncommitted(self, decision: Decision, step: Step) -> Answer:
-        self.tools.charges.add(self.name, self.cost(decision, step))
-        reply = decision.reply
-        return Answer(replies.text(reply), reply.is_error)
-
-    def rendered(self, answer: Answer | Refusal, step: Step) -> Answer:
-        """Return an answer as it is; charge and render a refusal."""
+    def rendered(
+        self, answer: Answer | Refusal | Reply, step: Step, *, delivered: int = 0
+    ) -> Answer:
+        """Return an answer as it is; charge and render what is none yet."""
         if isinstance(answer, Answer):
             return answer
-        self.tools.charges.add(self.name, self.cost(Decision((), answer), step))
-        return Answer(replies.text(answer), answer.is_error)
+        parts = replies.parts(answer)
+        self.tools.charges.add(self.name, self._cost(parts, step, delivered=delivered))
+        return Answer(replies.joined(parts), answer.is_error)
 
-    def cost(self, decision: Decision, step: Step) -> dict[str, int]:
-        """Return the tokens this call puts before the model, by kind."""
+    def _cost(self, parts: Mapping[str, str], step: Step, *, delivered: int) -> dict[str, int]:
+        """Return the tokens a call puts before the model, by kind."""
         tokens = {"arguments": step.arguments}
-        for kind, text in replies.parts(decision.reply).items():
+        for kind, text in parts.items():
             tokens[kind] = self.tools.count(text).n
-        if decision.delivered:
-            tokens["recall"] = max(0, tokens.get("recall", 0) - decision.delivered)
+        if delivered:
+            tokens["recall"] = max(0, tokens.get("recall", 0) - delivered)
         return tokens
 
     def _unit(
-        self, decision: Decision, step: Step, answer: Answer, pending: Pending | None
+        self, decision: Decision, step: Step, reply: bytes, charged: ev.Charged
     ) -> tuple[Unit, S]:
-        charged = charges.event(pending, self.cost(decision, step), calls=1)
         stamped = tuple(
             ev.Stamped(step.at_ms, step.by, event) for event in (*decision.events, charged)
         )
@@ -189,7 +189,7 @@ class Stream(Generic[S]):
             bumps=tuple(Bump(contract, value) for contract, value in decision.bumps),
             blobs=() if step.blob is None else (step.blob,),
             key=step.key,
-            reply=kept(answer),
+            reply=reply,
             reserve=any(isinstance(event, SAVED_ON_A_FULL_DISK) for event in decision.events),
         )
         unit, state = self._build(stamped, frame)

@@ -241,7 +241,11 @@ class TaskActor:
             return None
         if start is None:
             return None
-        found = await self.tools.store.index(f"ref/{self.stream.name}/{start}", limit=2)
+        key = f"ref/{self.stream.name}/{start}"
+        if refs.is_whole(start):
+            raw = await self.tools.store.get_index(key)
+            return None if raw is None else index.ref_entry(raw)
+        found = await self.tools.store.index(key, limit=2)
         return index.ref_entry(found[0].value) if len(found) == 1 and found[0].value else None
 
     async def _dropped(self, ask: Ask, ref: RefEntry) -> bool:

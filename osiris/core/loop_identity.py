@@ -12,6 +12,7 @@ Rule 4: path normal form is lexical. `a/link/../b` is `a/b` here even where `lin
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, TypeGuard, cast
 
 from osiris.core.canon import canonical_json, hexdigest
@@ -80,10 +81,8 @@ def normal_path(path: str) -> str:
 
 def _plain(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
     words = words_of(tool)
-    clocks = () if kind_of(tool, args) == "read" else CLOCKS
-    volatile = VOLATILE_ANYWHERE.union(clocks, *(VOLATILE_KEYS.get(word, ()) for word in words))
+    volatile, defaults = _rules(words, has_clocks=kind_of(tool, args) != "read")
     planner = not PLANNERS.isdisjoint(words)
-    defaults = {key: at for word in words for key, at in DEFAULTS.get(word, {}).items()}
     return {
         key: _states(value) if planner else _normal(key, value)
         for key, value in args.items()
@@ -91,6 +90,16 @@ def _plain(tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
         and key.lower() not in volatile
         and not _is_one_of(value, defaults.get(key, ()))
     }
+
+
+@lru_cache(maxsize=1024)
+def _rules(
+    words: tuple[str, ...], *, has_clocks: bool
+) -> tuple[frozenset[str], dict[str, tuple[Any, ...]]]:
+    """Return the volatile arguments of a tool, and the defaults of the others."""
+    clocks = CLOCKS if has_clocks else ()
+    volatile = VOLATILE_ANYWHERE.union(clocks, *(VOLATILE_KEYS.get(word, ()) for word in words))
+    return volatile, {key: at for word in words for key, at in DEFAULTS.get(word, {}).items()}
 
 
 def _states(value: object) -> object:

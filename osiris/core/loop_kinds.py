@@ -10,6 +10,7 @@ Rule 4: in doubt it is a run: what it did counts as a change only while it is ne
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, Literal, cast
 
 Kind = Literal["read", "write", "run", "poll", "step"]
@@ -98,6 +99,7 @@ def kind_of(tool: str, args: Mapping[str, Any]) -> Kind:
     return _kind_of_act(args) if "editor" in words else _kind_of_name(words)
 
 
+@lru_cache(maxsize=1024)
 def words_of(tool: str) -> tuple[str, ...]:
     """Return the lower case words of a tool's own name, without its server's."""
     return tuple(word.lower() for word in _WORD.findall(_SERVER.sub("", tool[:200])))

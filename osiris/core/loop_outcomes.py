@@ -79,6 +79,16 @@ _WAIT: Final = re.compile(
     r"(\d{1,5})(?:\.\d+)? ?(ms|m\b|min)?"
 )
 _NOTHING: Final = re.compile(r"(?i)^\W{0,4}(?:no (?:output|match|result|file)|$)")
+# Parts of the words above in lower case: a text without any of them needs no search, which is ten
+# times dearer.
+_RUNNING_HINTS: Final = (
+    "queued", "pending", "running", "progress", "waiting", "starting", "building", "processing",
+    "scheduled", "provisioning", "initiali", "loading", "compiling", "installing", "ready",
+)  # fmt: skip
+_NOOP_HINTS: Final = (
+    "no change", "nothing to ", "already ", "0 file", "0 row", "identical content", "unchanged",
+    "not modified",
+)  # fmt: skip
 _UNIT_MS: Final = {"ms": 1, None: 1000, "m": 60_000, "min": 60_000}
 _WAIT_LIMIT_MS: Final = 3_600_000
 
@@ -107,7 +117,7 @@ def is_waiting(text: str) -> bool:
     """Say whether a short result reports work that is still going on."""
     if len(text) > _SHORT_CHARS:
         return False
-    if RUNNING.search(text):
+    if _has_any(text, _RUNNING_HINTS) and RUNNING.search(text):
         return True
     return len(text) <= _LINE_CHARS and 0 <= progress_of(text) < DONE
 
@@ -116,11 +126,11 @@ def progress_of(text: str) -> int:
     """Return the last percentage or ratio of a result in thousandths, -1 if it has none."""
     tail = text[-_EDGE_CHARS:]
     found = -1
-    for match in _PERCENT.finditer(tail):
+    for match in _PERCENT.finditer(tail) if "%" in tail else ():
         found = min(int(match[1]) * 10 + int(match[2] or 0), DONE)
     if found >= 0:
         return found
-    for match in _RATIO.finditer(tail):
+    for match in _RATIO.finditer(tail) if "/" in tail or "of" in tail else ():
         done, total = int(match[1]), int(match[2])
         found = done * DONE // total if 0 <= done <= total and total else found
     return found
@@ -148,7 +158,13 @@ def _is_noop(args: Mapping[str, Any], text: str) -> bool:
     for old, new in (("old", "new"), ("old_string", "new_string"), ("oldText", "newText")):
         if old in args and args[old] == args.get(new):
             return True
-    return len(text) <= _SHORT_CHARS and _NOOP.search(text) is not None
+    is_told = len(text) <= _SHORT_CHARS and _has_any(text, _NOOP_HINTS)
+    return is_told and _NOOP.search(text) is not None
+
+
+def _has_any(text: str, words: tuple[str, ...]) -> bool:
+    lower = text.lower()
+    return any(word in lower for word in words)
 
 
 def _is_answer(command: str | None, text: str, exit_code: int | None) -> bool:

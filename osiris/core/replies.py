@@ -5,6 +5,8 @@ Rule 2: a stub, a manifest and a data block are counted apart from the reply pro
 Rule 3: no line is longer than LINE characters.
 """
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from osiris.core import plain
@@ -48,7 +50,12 @@ def parts(reply: Reply | Refusal) -> dict[str, str]:
 
 
 def text(reply: Reply | Refusal) -> str:
-    return "\n".join(parts(reply).values())
+    return joined(parts(reply))
+
+
+def joined(pieces: Mapping[str, str]) -> str:
+    """Return the text of a reply from its parts."""
+    return "\n".join(pieces.values())
 
 
 def _word(value: str) -> str:
