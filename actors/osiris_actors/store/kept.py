@@ -8,11 +8,14 @@ Rule 3: after a commit that the engine failed it is asked whether it panicked. T
         is damaged, and nothing is written or read.
 Rule 4: after FAILURES failed batches in a row the store rests: it is read, and for REST_S all
         units are refused; then the next one is tried.
-Rule 5: a store that is held (damaged, or on a network file system) is read if it can be, and
+Rule 5: a forked child of the process that opened it neither reads nor writes: the engine would
+        let it, on the parent's locks.
+Rule 6: a store that is held (damaged, or on a network file system) is read if it can be, and
         written by nobody.
 """
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -41,6 +44,7 @@ from osiris_actors.store.room import Ballast
 FAILURES = 3
 REST_S = 5.0
 READERS_LEAVE_S = 2.0
+_FORKED = "the store was opened by another process"
 _NOT_SURE = (Failed, Full, Unknown)  # after these the engine may have panicked
 
 log = logging.getLogger(__name__)
@@ -70,6 +74,7 @@ class KeptBackend(RecordBackend):
         self._held = held
         self._clock = clock
         self._files = OpenedFiles(directory)
+        self._pid = os.getpid()
         self._lock = threading.Lock()
         self._empty = threading.Condition(self._lock)
         self._readers = 0
@@ -84,6 +89,8 @@ class KeptBackend(RecordBackend):
 
     def enter(self) -> LmdbBackend:
         """Return the engine, which stays open until `leave`. Raises StoreUnavailable."""
+        if os.getpid() != self._pid:
+            raise StoreUnavailable(_FORKED)
         with self._lock:
             if self._engine is None:
                 raise self._unreadable()
@@ -118,6 +125,8 @@ class KeptBackend(RecordBackend):
         return outcomes
 
     def _refusal(self) -> Failed | None:
+        if os.getpid() != self._pid:
+            return Failed(_FORKED)
         if self._held is not None:
             return _failed(self._held)
         if self._failed is not None and self._clock() < self._rests_until:
@@ -222,6 +231,8 @@ class KeptBackend(RecordBackend):
             self.leave()
 
     def close(self) -> None:
+        if os.getpid() != self._pid:
+            return
         was_sound = self.trouble() is None
         self._drop()
         if was_sound:
