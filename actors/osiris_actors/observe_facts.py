@@ -11,7 +11,6 @@ from collections import OrderedDict
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris import prices_data
 from osiris.core import compass, compass_catalogue, context, index, query, stub, volatile
 from osiris.core.cache_model import Calibration, Cell
 from osiris.core.commands import Checkpoint, Command, Observe, Plan
@@ -85,9 +84,8 @@ async def text_of(
     return await _stored_if_large(tools.store, found)
 
 
-async def facts_of(tools: Tools, state: TaskState, command: Command, given: Facts) -> Facts:
-    """Return `given` with what the compass, the pressure or a checkpoint needs."""
-    facts = replace(given, prices=prices_data.shipped())
+async def facts_of(tools: Tools, state: TaskState, command: Command, facts: Facts) -> Facts:
+    """Return `facts` with what the compass, the pressure or a checkpoint needs."""
     match command:
         case Plan(mode="status", query=str(question)):
             return replace(facts, found=await _found(tools, state, question))

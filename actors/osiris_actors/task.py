@@ -3,6 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
+from osiris import prices_data
 from osiris.core import handing, index, prefix, refs
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.decide import decide
@@ -164,6 +165,7 @@ class TaskActor:
             day_held=await self._day_held(ask),
             key=ask.key.name,
             lease_s=ask.lease_s,
+            prices=prices_data.shipped(),
         )
         if isinstance(command, Handoff):
             return await self._handoff(ask, command, facts)

@@ -5,9 +5,11 @@ Rule 1: nothing is deleted and nothing of the task changes: a snapshot is named,
 Rule 2: only what the agent had in its prompt can leave it; what OSIRIS kept out is not there.
 Rule 3: an agent that calls has just warmed its cache. What pays only in a dead one is staged, and
         the reply names the moments that can use it.
-Rule 4: the three modes are PREPARATIONS.
+Rule 4: what is too near the end of a known window must go now, whatever it costs.
+Rule 5: the three modes are PREPARATIONS.
 """
 
+import math
 from collections.abc import Iterator
 from typing import Literal
 
@@ -17,6 +19,7 @@ from osiris.core import context, plain, prices, prune, prune_cost, refs
 from osiris.core import events as ev
 from osiris.core.decision import Decision, Facts, refuse
 from osiris.core.manifest import manifest
+from osiris.core.pressure import WARN_SHARE
 from osiris.core.prices import Rates
 from osiris.core.prompt_state import RecentRef
 from osiris.core.prune import Batch, Item, ModeName, Situation, Zone
@@ -100,7 +103,16 @@ def _situation(state: TaskState, facts: Facts, threshold_tokens: int) -> Situati
         context.rates_of(state, facts) or UNPRICED,
         context.belief(state, facts),
         min_cacheable_tokens=least,
+        must_free=_must_free(state, facts),
     )
+
+
+def _must_free(state: TaskState, facts: Facts) -> int:
+    """Return how many tokens of a declared prompt are too near the end of its window."""
+    window = context.pressure_of(state, facts).window.tokens
+    if window is None:
+        return 0
+    return max(0, state.usage.usage.prompt - math.floor(WARN_SHARE * window))
 
 
 def _reply(state: TaskState, plan: ev.CompactionStaged, found: prune.Plan, facts: Facts) -> Reply:

@@ -36,15 +36,16 @@ async def test_the_head_recorded_before_is_compared_with_across_a_restart() -> N
     assert 'datetime seen "12:05:11"' in second.text
 
 
-async def test_a_seal_from_before_a_new_head_is_an_ancestor() -> None:
+async def test_seals_from_before_a_new_head_or_contract_are_ancestors() -> None:
     async with system() as (agent, _):
         started = await agent.call("plan", mode="start", objective="x")
-        seal = value(started, "SEAL").removeprefix("sha256:")
-        await agent.call("observe", kind="head", result=HEAD)
+        headed = await agent.call("observe", kind="head", result=HEAD)
+        await agent.call("observe", kind="contract", result=TOOLS)
+        seals = [value(started, "SEAL").removeprefix("sha256:"), value(headed, "seal")]
 
-        answer = await agent.call("observe", kind="fact", text="y", seal=seal)
+        answers = [await agent.call("observe", kind="fact", text="y", seal=s) for s in seals]
 
-    assert value(answer, "stale") == "1"
+    assert [value(answer, "stale") for answer in answers] == ["2", "1"]
 
 
 @pytest.mark.promise("S4-compass")
@@ -119,8 +120,8 @@ async def test_a_file_sent_again_is_unchanged_or_differs_by_what_a_diff_shows() 
     assert "files=1 refs=2" in status.text
 
 
-async def test_a_later_request_of_another_task_learns_from_the_outcomes_before() -> None:
-    body = {"model": MODEL, "input": 0, "cache_read": 90_000, "gap_s": 400}
+async def test_a_task_learns_from_what_the_requests_of_others_found() -> None:
+    body = {"model": MODEL, "input": 0, "cache_read": 90_000, "gap_s": 5}
     async with system() as (agent, _):
         for task in "abcde":
             await agent.call("plan", mode="start", objective=task)
@@ -129,8 +130,8 @@ async def test_a_later_request_of_another_task_learns_from_the_outcomes_before()
         counted = await agent.gateway.system.store.counters("cache/")
         status = await agent.call("plan", mode="status")
 
-    assert counted == {f"cache/anthropic/300/{MODEL}/8/alive": 25}
-    assert "cache idle=0s p_dead=0.00 declared" in status.text
+    assert counted == {f"cache/anthropic/300/{MODEL}/0/alive": 25}
+    assert "cache idle=0s p_dead=0.00 measured of 25 requests" in status.text
 
 
 async def test_a_declared_state_stands_in_the_index_of_the_project() -> None:

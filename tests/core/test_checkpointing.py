@@ -140,6 +140,16 @@ def test_the_advice_stands_in_mode_full_with_the_manifest_that_is_due() -> None:
     assert notes == [False, False, False, False, True]
 
 
+@pytest.mark.promise("S6-modes")
+def test_near_the_end_of_a_window_what_must_go_goes_now_in_every_mode() -> None:
+    used = ev.UsageDeclared(MODEL, "", 300, 0, 190_000, 1_000, 0, 0, window=200_000)
+    state = apply(grown(), ev.Stamped(1_000, "ana", used))
+
+    plans = [staged(state, mode) for mode in MODES]
+
+    assert all(len(plan.now) * 30_000 >= 191_000 - 160_000 for plan in plans)
+
+
 def test_a_pause_ahead_is_bridged_as_the_prices_of_the_model_say() -> None:
     used = ev.UsageDeclared(MODEL, "", 300, 0, 90_000, 10_000, 0, 0)
     state = apply(grown(), ev.Stamped(1_000, "ana", used))

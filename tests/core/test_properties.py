@@ -1,12 +1,22 @@
 """Properties of the core over random commands."""
 
+from typing import get_args
+
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from osiris.core import events as ev
 from osiris.core import index, ledger, prefix, tokens
-from osiris.core.commands import Checkpoint, Command, Observe, Plan, Precheck
+from osiris.core.commands import (
+    Checkpoint,
+    CheckpointMode,
+    Command,
+    Observe,
+    ObserveKind,
+    Plan,
+    Precheck,
+)
 from osiris.core.decide import decide
 from osiris.core.manifest import manifest
 from osiris.core.replies import text
@@ -29,14 +39,16 @@ COMMANDS: st.SearchStrategy[Command] = st.one_of(
     st.builds(Plan, st.sampled_from(["resume", "status"])),
     st.builds(
         Observe,
-        st.sampled_from(["action", "decision", "constraint", "lesson", "fact", "dropped"]),
+        st.sampled_from(get_args(ObserveKind)),
         tool=st.none() | TEXT,
+        path=st.none() | TEXT,
+        args=st.none() | st.dictionaries(st.sampled_from(["input", "cache_read"]), st.integers(-1)),
         text=st.none() | TEXT,
         id=st.none() | st.sampled_from(["a", "b"]),
         ok=st.none() | st.booleans(),
     ),
     st.builds(Precheck, TEXT),
-    st.builds(Checkpoint, st.sampled_from(["snapshot", "resume", "report"]), id=st.none() | TEXT),
+    st.builds(Checkpoint, st.sampled_from(get_args(CheckpointMode)), id=st.none() | TEXT),
 )
 CALLS = st.lists(st.tuples(COMMANDS, st.none() | st.integers(0, 30_000)), max_size=30)
 
