@@ -148,7 +148,8 @@ class Bridge:
             opening = [self._hello(token), *self._replay.lines()]
             self._link = Link(sock, self._replay, b"".join(opening))
             self._vigil.heard()
-            self._vigil.asked()
+            if self._replay.is_due:
+                self._vigil.asked()
             self._changed.notify_all()
             return self._link
 

@@ -62,7 +62,7 @@ class Vigil:
         """Note that a request goes out."""
         if not self._is_asked:
             self._is_asked, self._since = True, time.monotonic()
-            self._wake.set()
+        self._wake.set()
 
     def heard(self) -> None:
         """Note a sign of life."""

@@ -17,7 +17,7 @@ from osiris import __version__, config
 from osiris.core.errors import Refusal
 from osiris.groups import leaves
 from osiris.home import Home, HomeError
-from osiris.life import Life, Terms
+from osiris.life import GRACE_S, Life, Terms
 from osiris.lock import OwnerLock
 from osiris_actors.store.contract import StoreDamaged, StoreTooNew, StoreUnavailable
 from osiris_actors.store.failures import StoreMoved
@@ -31,13 +31,16 @@ Failure = HomeError | StoreDamaged | StoreMoved | StoreTooNew | StoreUnavailable
 log = logging.getLogger(__name__)
 
 
-def serve(home: Home, lock: OwnerLock, version: str = __version__) -> int:
+def serve(
+    home: Home, lock: OwnerLock, *, version: str = __version__, grace_s: float = GRACE_S
+) -> int:
     """Own `home`, whose lock is held, until told to stop, idle, or left to a newer version.
 
     Return 0, or 1 after one line on stderr that says why it could not be.
     """
     loaded = config.load(home)
-    why = live(home, lock, loaded, Terms(loaded.settings, version))
+    terms = Terms(loaded.settings, version=version, grace_s=grace_s)
+    why = live(home, lock, loaded, terms)
     if why is None:
         return 0
     sys.stderr.write(f"{why.text()}\n")

@@ -165,6 +165,18 @@ def test_a_silent_owner_is_told_of_once_a_request(home: Home) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
+def test_a_request_after_one_that_was_taken_back_is_watched_too(home: Home) -> None:
+    ledger = Ledger()
+    ledger.is_owed = False
+    with owner(home, answers=False), kept(ledger) as vigil:
+        vigil.asked()
+        assert not ledger.is_told.wait(0.3)
+        ledger.is_owed = True
+        vigil.asked()
+        assert ledger.is_told.wait(DEADLINE_S)
+
+
+@pytest.mark.usefixtures("hasty")
 def test_an_owner_that_takes_long_and_answers_when_asked_is_left_in_peace(home: Home) -> None:
     ledger = Ledger()
     with owner(home, answers=True), kept(ledger) as vigil:
