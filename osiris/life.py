@@ -89,9 +89,8 @@ class Life:
             self._endpoints.withdraw()
 
     async def _serve(self, system: System) -> None:
-        idle_s = 0 if _has_listeners(self._terms.settings) else self._terms.settings.idle_exit_s
         self._presence = Presence(
-            idle_s,
+            idle_s(self._terms.settings),
             hook_idle_s=self._terms.hook_idle_s,
             is_busy=lambda: system.clock.running > 0,
         )
@@ -111,7 +110,7 @@ class Life:
     async def _open_doors(
         self, nursery: trio.Nursery, clients: trio.Nursery, sock: socket, desk: Desk
     ) -> None:
-        attended = _Attended(desk, self._presence)
+        attended = Attended(desk, self._presence)
 
         async def handle(stream: trio.SocketStream) -> None:
             if self._admits(stream):
@@ -181,7 +180,7 @@ class Life:
                 self._stopping.set()
 
 
-class _Attended:
+class Attended:
     """A desk that notes when hooks ask."""
 
     def __init__(self, desk: Desk, presence: Presence) -> None:
@@ -196,9 +195,12 @@ class _Attended:
         return await self._desk.ask(op, args, body)
 
 
-def _has_listeners(settings: Settings) -> bool:
-    """Say whether the owner is to be found at an address that was given to others."""
-    return bool(settings.tcp or settings.http or settings.metrics)
+def idle_s(settings: Settings) -> int:
+    """Return after how many seconds without clients an owner leaves; 0 is never.
+
+    An owner whose address was given to others is expected there.
+    """
+    return 0 if settings.tcp or settings.http or settings.metrics else settings.idle_exit_s
 
 
 def _end_at_once(why: str) -> None:

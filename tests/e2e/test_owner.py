@@ -13,6 +13,9 @@ import pytest
 from osiris import __version__
 from osiris.home import OwnerRecord
 from osiris.succession import name_heir
+from osiris_actors.store import identity, records
+from osiris_actors.store.lmdb import LmdbBackend
+from tests.actors.store_cases import edit
 from tests.e2e.living import (
     IN_PROCESS,
     OSIRIS,
@@ -110,12 +113,26 @@ def test_settings_that_are_wrong_are_one_line_and_status_1(
     assert said.count("\n") == 1
 
 
-@pytest.mark.parametrize("argv", [IN_PROCESS], ids=["in process"])
-def test_a_client_is_told_why_there_is_no_owner_and_how_to_mend_it(
-    home: Living, argv: tuple[str, ...]
-) -> None:
+def test_a_store_of_a_newer_version_is_one_line_and_left_as_it_is(home: Living) -> None:
+    store = Path(home.home.store_dir)
+    LmdbBackend(store).close()
+    newer = records.stamped("meta", b"format", records.encode(identity.FORMAT + 1))
+    edit(store, "meta", b"format", newer)
+    before = (store / "data.mdb").read_bytes()
+
+    failed = home.start(SERVE, stdin=subprocess.DEVNULL)
+
+    said = failed.communicate(timeout=60)[1].decode()
+    assert failed.returncode == 1
+    assert said.startswith(f"error storage_error: store format {identity.FORMAT + 1}, ")
+    assert said.endswith(" | fix: update OSIRIS; the store was not touched\n")
+    assert said.count("\n") == 1
+    assert (store / "data.mdb").read_bytes() == before
+
+
+def test_a_client_is_told_why_there_is_no_owner_and_how_to_mend_it(home: Living) -> None:
     home.write_settings('transport = "pigeon"')
-    talk, _ = home.talk(argv)
+    talk, _ = home.talk(IN_PROCESS)
 
     error = talk.ask("initialize")["error"]
 
