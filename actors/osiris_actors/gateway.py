@@ -181,6 +181,8 @@ class Gateway:
         if loop_kinds.kind_of(command.tool, command.args or {}) != "read":
             return None
         call = loop_identity.call_key(command.tool, command.args or {})
+        if not self.tools.calls.may_know(loopguard.key_of(caller.project, call)):
+            return None
         seen = Seen(caller.project, call, name, self.tools.env.now_ms())
         found = await self.system.loopguard.ask(seen, within_s=loopguard.WITHIN_S)
         return None if isinstance(found, Refusal) else found

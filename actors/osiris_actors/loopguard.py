@@ -2,7 +2,8 @@
 
 Rule 1: a task's own window is in its state; here is only what crosses tasks.
 Rule 2: an answer older than 24 hours, a failed one, and one of the asker's own task are no answers.
-Rule 3: late or dead, it costs nobody their call: the asker goes on without it.
+Rule 3: a key that is not known costs no ask.
+Rule 4: late or dead, it costs nobody their call: the asker goes on without it.
 """
 
 from msgspec import Struct
@@ -13,6 +14,9 @@ from osiris_actors.store.contract import Store
 
 WINDOW_MS = 24 * 3600 * 1000
 WITHIN_S = 0.25
+PREFIX = "call/"
+KEYS = 200_000
+PAGE = 5_000
 
 
 class Seen(Struct, frozen=True):
@@ -24,14 +28,54 @@ class Seen(Struct, frozen=True):
     now_ms: int
 
 
+class KnownCalls:
+    """The keys of the index `call/`, by heart: a call that is not among them needs no asking."""
+
+    def __init__(self) -> None:
+        self._keys: set[str] | None = None
+
+    def note(self, key: str) -> None:
+        """Learn a key that was committed."""
+        if self._keys is not None and len(self._keys) < KEYS:
+            self._keys.add(key)
+        else:
+            self._keys = None
+
+    def may_know(self, key: str) -> bool:
+        """Say whether asking can bring anything; yes, while the keys are not known by heart."""
+        return self._keys is None or key in self._keys
+
+    async def load(self, store: Store) -> None:
+        """Learn the keys of the index; too many are not kept by heart."""
+        keys: set[str] = set()
+        after = ""
+        while len(keys) < KEYS:
+            page = await store.index(PREFIX, after=after, limit=PAGE)
+            if not page:
+                self._keys = keys
+                return
+            after = page[-1].key
+            keys.update(put.key for put in page)
+
+
+def key_of(project: str, call: str) -> str:
+    """Return the index key of a call in a project."""
+    return f"{PREFIX}{project}/{call}"
+
+
 class LoopGuardActor:
     """Answers from the durable index of call keys."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, known: KnownCalls) -> None:
         self._store = store
+        self._known = known
+        self._is_loaded = False
 
     async def handle(self, seen: Seen) -> CallEntry | None:
-        raw = await self._store.get_index(f"call/{seen.project}/{seen.call}")
+        if not self._is_loaded:
+            self._is_loaded = True
+            await self._known.load(self._store)
+        raw = await self._store.get_index(key_of(seen.project, seen.call))
         if raw is None:
             return None
         entry = index.call_entry(raw)

@@ -8,6 +8,7 @@ Rule 3: an Unknown outcome is looked up by its key before anything is answered.
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,6 +24,7 @@ from osiris_actors import charges
 from osiris_actors.answers import answered, kept, refusal
 from osiris_actors.charges import Charges, Pending
 from osiris_actors.env import Env
+from osiris_actors.loopguard import PREFIX, KnownCalls
 from osiris_actors.store.contract import (
     SNAPSHOT_BYTES,
     SNAPSHOT_EVENTS,
@@ -66,6 +68,7 @@ class Tools(Struct, frozen=True):
     env: Env
     charges: Charges
     count: Callable[[str], Count]
+    calls: KnownCalls = msgspec.field(default_factory=KnownCalls)
 
 
 class Step(Struct, frozen=True):
@@ -146,6 +149,9 @@ class Stream(Generic[S]):
         outcome = await self.tools.store.commit(unit)
         if isinstance(outcome, Committed):
             self.state, self._head = state, self._after(unit)
+            for put in unit.puts:
+                if put.key.startswith(PREFIX):
+                    self.tools.calls.note(put.key)
             return outcome
         happened = False
         try:

@@ -58,6 +58,7 @@ class System:
         self.scopes = Directory[ScopeMessage, ScopeResult](
             nursery, lambda name: ScopeActor(name, tools)
         )
+        self.guard = LoopGuardActor(tools.store, tools.calls)
         self.loopguard = Mailbox[Seen, CallEntry | None]()
         self.ledger = Mailbox[Balance, Accounts]()
         self.clock = Clock(tools.store, self._tell)
@@ -66,9 +67,8 @@ class System:
 
     def start(self) -> None:
         """Start the actors that are always there."""
-        guard = LoopGuardActor(self.store)
         book = LedgerActor(self.store, self.flush)
-        self.nursery.start_soon(one_for_one, "loopguard", self.loopguard, guard.handle)
+        self.nursery.start_soon(one_for_one, "loopguard", self.loopguard, self.guard.handle)
         self.nursery.start_soon(one_for_one, "ledger", self.ledger, book.handle)
         self.nursery.start_soon(kept_running, "charges", self._flush_in_time)
         self.nursery.start_soon(kept_running, "clock", self.clock.run)

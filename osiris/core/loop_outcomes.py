@@ -98,7 +98,8 @@ def outcome_of(
 ) -> Outcome:
     """Return how the call ended; with `ok` unknown, its exit code says it, else it counts as ok."""
     edges = _edges(text)
-    exit_code = _exit_code(edges) if exit_code is None else exit_code
+    if exit_code is None and not ok:
+        exit_code = _exit_code(edges)
     if ok or (ok is None and not exit_code):
         return "noop" if _is_noop(args, edges) else "ok"
     if _DENIED.search(edges):

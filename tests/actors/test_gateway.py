@@ -180,3 +180,19 @@ async def test_a_crash_inside_a_call_is_an_answer() -> None:
 
     assert answer.is_error
     assert answer.text.startswith("error actor_died:")
+
+
+async def test_what_another_task_has_read_is_offered_before_it_is_read_again() -> None:
+    read = {"tool": "Read", "args": {"file_path": "src/a.py"}}
+    async with system() as (agent, _):
+        await agent.call("plan", mode="start", objective="first")
+        await agent.call("precheck", tool="Grep", args={"pattern": "warm"})
+        await agent.call("observe", kind="action", ok=True, result=LONG, **read)
+        await agent.call("plan", mode="start", objective="second")
+
+        same = await agent.call("precheck", **read)
+        other = await agent.call("precheck", tool="Read", args={"file_path": "src/b.py"})
+
+    assert "verdict=suggest_alternative" in same.text
+    assert "recall ref=mem://" in same.text
+    assert "verdict=none" in other.text
