@@ -1,6 +1,7 @@
 """osiris_plan mode=status: where a task stands, how full the prompt is, and which tool fits.
 
-Rule 1: pressure is measured, declared or unknown, by source; an unknown window has no share.
+Rule 1: pressure is measured, declared or unknown, by source, once an agent has told of its prompt;
+        before that only the tokens of results it has shown. An unknown window has no share.
 Rule 2: with `query` the compass answers: 5 to 8 tools with scores, and "no clear match" where
         none stands out. It recommends and hides nothing.
 Rule 3: of a tool only its name is shown, inside a data block; its description never is.
@@ -35,6 +36,7 @@ def next_step(state: TaskState, limit: int) -> tuple[tuple[str, str], ...]:
 
 def _standing(state: TaskState, facts: Facts) -> Reply:
     found = context.pressure_of(state, facts)
+    is_told = bool(state.usage.at_ms or state.head_tokens or state.contract_tokens)
     pairs = (
         ("status", state.status),
         ("mode", mode_of(state.payloads).name),
@@ -42,12 +44,12 @@ def _standing(state: TaskState, facts: Facts) -> Reply:
         ("overhead", str(sum(state.charged.values()))),
         ("net", str(ledger.net(state.kept_out, state.charged))),
         *usage.pressure_pairs(found)[:2],
+        *((("results", str(state.shown)),) if state.shown and not is_told else ()),
         *drift.pairs(state, facts),
         *next_step(state, NEXT),
     )
-    is_known = state.usage.at_ms or state.head_tokens or state.contract_tokens or state.shown
     lines = (*pressure.lines(found), *_cache(state, facts))
-    block = Block("pressure", "\n".join(lines)) if is_known else None
+    block = Block("pressure", "\n".join(lines)) if is_told else None
     return Reply(pairs, manifest=manifest(state), block=block)
 
 

@@ -45,6 +45,16 @@ def test_without_a_declared_window_the_pressure_is_unknown_and_has_no_share() ->
     assert "%" not in text(reply)
 
 
+def test_what_is_in_the_prompt_is_counted_before_the_agent_tells_of_it() -> None:
+    stored = ev.RefStored("cd" * 32, 4_000, 1_000, "exact", "bash", "result")
+
+    reply = decide(apply(STARTED, ev.Stamped(1_000, "ana", stored)), Plan("status"), FACTS).reply
+
+    assert isinstance(reply, Reply)
+    assert ("results", "1000") in reply.pairs
+    assert reply.block is None
+
+
 @pytest.mark.promise("S3-pressure")
 def test_each_source_says_how_it_is_known() -> None:
     state = STARTED
