@@ -69,6 +69,7 @@ def test_new_plan_texts_are_a_minor_drift_and_move_the_seal() -> None:
     assert state.seal != STARTED.seal
 
 
+@pytest.mark.promise("S2-append")
 def test_a_constraint_is_normal_growth_and_leaves_the_prefix() -> None:
     state, reply = done(STARTED, Plan("update", constraints=("no new dependency",)))
 
@@ -87,6 +88,7 @@ def test_the_same_objective_in_other_white_space_is_no_change() -> None:
     assert ("verdict", "none") in reply.pairs
 
 
+@pytest.mark.promise("S2-pinned-rewrite")
 def test_a_pinned_id_with_another_text_is_refused_as_a_semantic_break() -> None:
     given = facts(pins={"d1": prefix.pinned_hash("use profile.ps1")})
 
@@ -166,6 +168,7 @@ def test_a_payload_this_task_has_already_is_stored_and_booked_once() -> None:
     assert [type(event) for event in decision.events] == [ev.ActionObserved]
 
 
+@pytest.mark.promise("S3-dropped")
 def test_a_dropped_ref_is_declared_once_and_only_if_it_was_shown() -> None:
     shown = RefEntry("ab" * 32, 400, 100, "bash", "result", 1, "ana")
     drop = Observe("dropped", ref="mem://abababababab")
@@ -183,6 +186,7 @@ def test_dropping_a_ref_the_task_does_not_have_is_refused() -> None:
     assert code_of(Observe("dropped", ref="mem://ffffffffffff")) == "unknown_ref"
 
 
+@pytest.mark.promise("S2-drift")
 def test_observe_records_under_an_unknown_seal_and_answers_drift_with_the_manifest() -> None:
     decision = decide(STARTED, Observe("action", tool="bash", seal="0" * 16), facts(seal=None))
 
@@ -200,6 +204,7 @@ def test_an_ancestor_seal_is_stale_and_normal() -> None:
     assert ("stale", "2") in reply.pairs
 
 
+@pytest.mark.promise("S2-drift")
 def test_precheck_denies_an_unknown_seal_and_changes_nothing() -> None:
     decision = decide(STARTED, Precheck("bash", seal="0" * 16), facts(seal=None))
 
@@ -232,6 +237,7 @@ def test_precheck_offers_nothing_after_a_later_write() -> None:
     assert ("verdict", "none") in reply.pairs
 
 
+@pytest.mark.promise("S3-duplicate")
 def test_precheck_offers_what_another_agent_of_the_project_did() -> None:
     seen = CallEntry("11112222", "bob", 900, "cd" * 32, ok=True, tool="Read")
 

@@ -3,6 +3,7 @@
 from typing import get_args
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -96,6 +97,7 @@ def test_every_posting_balances_and_every_index_entry_is_repeatable(
         assert once == index.puts("task/7c3f90d1", version, stamped, state)
 
 
+@pytest.mark.promise("S2-append")
 @given(STARTS, CALLS)
 def test_an_append_moves_the_tail_alone(
     start: Plan, calls: list[tuple[Command, int | None]]
@@ -108,6 +110,7 @@ def test_an_append_moves_the_tail_alone(
         before = state
 
 
+@pytest.mark.promise("S2-manifest")
 @given(STARTS, CALLS)
 def test_a_manifest_is_three_lines_and_within_its_budget(
     start: Plan, calls: list[tuple[Command, int | None]]
