@@ -14,7 +14,19 @@ import dev
 from osiris.cli.commands import COMMANDS
 from osiris.cli.exits import MEANINGS
 from osiris.config import Settings
-from osiris.core import drift, ledger, modes, planning, policy, prechecking, query_ask
+from osiris.core import (
+    drift,
+    filing,
+    heads,
+    ledger,
+    modes,
+    planning,
+    policy,
+    prechecking,
+    prune,
+    query_ask,
+)
+from osiris.core.checkpointing import PREPARATIONS
 from osiris.core.commands import arguments_of
 from osiris.core.errors import CODES
 from osiris.core.handoff import DEPTH, LEASE_S, MOVES
@@ -168,6 +180,20 @@ def codes() -> str:
     return table(("code", "meaning"), [(f"`{code}`", said) for code, said in CODES.items()])
 
 
+def preparations() -> str:
+    rows = [(name, ", ".join(p.zones), p.rule, p.use) for name, p in PREPARATIONS.items()]
+    return table(("checkpoint", "looks at zones", "by the rule", "for"), rows)
+
+
+def prune_modes() -> str:
+    rows = [
+        (m.name, m.trigger, ", ".join(m.warm), ", ".join(m.dead), m.bound, m.use)
+        for m in prune.MODES.values()
+    ]
+    heads = ("rule", "wakes at", "cuts in a living cache", "in a dead one", "estimate", "for")
+    return table(heads, rows)
+
+
 def overhead() -> str:
     kinds = ", ".join(ledger.OVERHEAD)
     return f"Overhead: {kinds}. Proofs: {', '.join(ledger.PROOFS)}."
@@ -188,6 +214,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "seal-verdicts": lambda: docstring_table(drift),
     "precheck": lambda: docstring_table(prechecking),
     "recall": lambda: docstring_table(query_ask),
+    "head-verdicts": lambda: docstring_table(heads),
+    "file-answers": lambda: docstring_table(filing),
+    "preparations": preparations,
+    "prune-modes": prune_modes,
     "loop-rules": loop_rules,
     "moves": moves,
     "budgets": budgets,

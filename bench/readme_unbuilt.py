@@ -48,14 +48,26 @@ def unbuilt() -> str:
 @cache
 def idle_settings() -> set[str]:
     """Return the settings that nothing uses."""
-    used = {
-        node.attr
-        for path in [*ROOT.glob("osiris/**/*.py"), *ROOT.glob("actors/**/*.py")]
-        if path.relative_to(ROOT).as_posix() not in READERS
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Attribute)
-    }
-    return {field.name for field in msgspec.structs.fields(Settings)} - used - {"home"}
+    code = [*ROOT.glob("osiris/**/*.py"), *ROOT.glob("actors/**/*.py")]
+    others = [path for path in code if path.relative_to(ROOT).as_posix() not in READERS]
+    trees = [ast.parse(path.read_text("utf-8")) for path in others]
+    named = {n.attr for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Attribute)}
+    begun = tuple(start for tree in trees for start in _names_begun(tree))
+    fields = {field.name for field in msgspec.structs.fields(Settings)} - named - {"home"}
+    return {name for name in fields if not name.startswith(begun)}
+
+
+def _names_begun(tree: ast.AST) -> Iterator[str]:
+    """Yield `x_` of every `getattr(settings, f"x_{...}")`."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="getattr"),
+                args=[_, ast.JoinedStr(values=[ast.Constant(value=str(start)), *_])],
+            ):
+                yield start
+            case _:
+                pass
 
 
 def unasked() -> list[str]:

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 import dev
-from bench import footprint, promises, readme, readme_session, readme_tables
+from bench import footprint, promises, readme, readme_script, readme_tables
 from osiris import config
 from osiris.cli.commands import COMMANDS
 from osiris.config import Settings
@@ -97,7 +97,7 @@ def test_filling_a_part_leaves_the_others_alone() -> None:
 
 
 def test_every_part_is_made_and_everything_made_has_a_part() -> None:
-    examples = {f"example-{name}" for name in (*readme_session.SESSION, *readme_session.TYPED)}
+    examples = {f"example-{name}" for name in (*readme_script.SESSION, *readme_script.TYPED)}
 
     assert readme.parts(README).keys() == readme.TABLES.keys() | examples | {"numbers"}
     assert [name for name, text in readme.parts(README).items() if not text] == []
