@@ -198,10 +198,7 @@ class PrefixRecorded(Struct, frozen=True, array_like=True):
 
 
 class UsageDeclared(Struct, frozen=True, array_like=True):
-    """One model request as its provider counted it, in tokens.
-
-    `cell` is the gap bucket that the request counted for, and `dead` what it found there.
-    """
+    """One request as its provider counted it; `dead` is what it found in gap bucket `cell`."""
 
     model: str
     provider: str

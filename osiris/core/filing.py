@@ -59,11 +59,10 @@ def _changed(state: TaskState, before: FileEntry, payload: Payload, facts: Facts
     pairs = (
         ("ok", ""),
         ("ref", new),
-        ("tokens", str(payload.tokens)),
         ("since", old),
         ("hunks", f"{diff.hunks}{'+' * diff.is_more}"),
         *drift.pairs(state, facts),
     )
     if diff.text and payload.door in delivering.DELIVERED:
         return Reply(pairs, block=Block(f"diff {new}", diff.text))
-    return Reply(pairs, ("diff: recall op=diff, q= the older ref",))
+    return Reply(pairs, ("diff: recall op=diff q=since",))

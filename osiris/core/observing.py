@@ -2,7 +2,8 @@
 
 Rule 1: a drop counts as declared, once per session, agent and ref, only if the text was shown.
 Rule 2: pinned texts never change under their id.
-Rule 3: a declared state is what an agent says; the project keeps who said it and when.
+Rule 3: whatever is observed under an unknown seal is recorded, and answered with the manifest.
+Rule 4: a declared state is what an agent says; the project keeps who said it and when.
 """
 
 import re
@@ -17,6 +18,7 @@ from osiris.core.decision import Decision, Facts, Payload, refuse
 from osiris.core.loop_call import Call, see
 from osiris.core.loop_window import Seen
 from osiris.core.loopguard import Verdict, judge
+from osiris.core.manifest import manifest
 from osiris.core.memory import ScopeState
 from osiris.core.modes import mode_of
 from osiris.core.replies import Block, Reply
@@ -29,6 +31,15 @@ _STATE = re.compile(r"[A-Za-z][\w.-]{0,63}")
 def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
     if state.status != "open" and command.kind != "dropped":
         return refuse("task_closed", f"task {state.task} is {state.status}", "start a new task")
+    decision = _decided(state, command, facts)
+    reply = decision.reply
+    if not drift.is_unknown(facts) or not isinstance(reply, Reply) or reply.manifest:
+        return decision
+    shown = manifest(planning.fold(state, decision.events, facts))
+    return replace(decision, reply=replace(reply, manifest=shown))
+
+
+def _decided(state: TaskState, command: Observe, facts: Facts) -> Decision:
     match command.kind:
         case "action":
             return _action(state, command, facts)

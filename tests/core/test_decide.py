@@ -1,11 +1,13 @@
 """What commands come to: plan, observe, precheck, checkpoint."""
 
+from typing import get_args
+
 import msgspec
 import pytest
 
 from osiris.core import events as ev
 from osiris.core import prefix
-from osiris.core.commands import Checkpoint, Command, Observe, Plan, Precheck
+from osiris.core.commands import Checkpoint, Command, Observe, ObserveKind, Plan, Precheck
 from osiris.core.decide import decide
 from osiris.core.decision import Facts
 from osiris.core.errors import Refusal
@@ -187,8 +189,14 @@ def test_dropping_a_ref_the_task_does_not_have_is_refused() -> None:
 
 
 @pytest.mark.promise("S2-drift")
-def test_observe_records_under_an_unknown_seal_and_answers_drift_with_the_manifest() -> None:
-    decision = decide(STARTED, Observe("action", tool="bash", seal="0" * 16), facts(seal=None))
+@pytest.mark.parametrize("kind", [k for k in get_args(ObserveKind) if k != "dropped"])
+def test_observe_records_under_an_unknown_seal_and_answers_drift_with_the_manifest(
+    kind: ObserveKind,
+) -> None:
+    said = '{"input": 9}' if kind == "usage" else "green"
+    command = Observe(kind, tool="bash", path="a.py", text=said, ok=True, seal="0" * 16)
+
+    decision = decide(STARTED, command, facts(seal=None, payload=payload(1_000, "result")))
 
     assert decision.events != ()
     assert isinstance(decision.reply, Reply)

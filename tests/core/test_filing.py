@@ -70,7 +70,7 @@ def test_a_long_diff_is_named_by_its_size_and_how_to_read_it() -> None:
     _, reply = done(STARTED, READ, reading(NEW, file=BEFORE, diff=Diff(40, is_more=True)))
 
     assert ("hunks", "40+") in reply.pairs
-    assert reply.notes == ("diff: recall op=diff, q= the older ref",)
+    assert reply.notes == ("diff: recall op=diff q=since",)
     assert reply.block is None
 
 
