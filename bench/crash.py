@@ -25,7 +25,19 @@ import msgspec
 
 from bench import owners
 from bench.client import BRIDGE, BridgeClient
-from bench.crash_check import Told, Verdict, inspect, judge
+from bench.crash_check import Found, Told, Verdict, inspect, judge
+from bench.crash_handoffs import (
+    ISSUERS,
+    LOST_RACE,
+    WORKERS,
+    Desk,
+    Hand,
+    Issuer,
+    Outcome,
+    Worker,
+    told_by,
+)
+from bench.crash_handoffs import judge as judge_handoffs
 from bench.crash_load import EXPECTED, Agent
 from bench.progress import Progress
 from osiris.home import Home, OwnerRecord
@@ -36,6 +48,7 @@ FEWEST_PER_KILL = 34  # 60 kills prove something above 2,000 acknowledged calls
 EARLY = 0.2  # of the kills hit an owner that has only just appeared
 EARLY_S, LATE_S = 0.3, 0.3
 MOST_BEFORE_KILL = 120
+MAY_BE_HEARD = EXPECTED | LOST_RACE
 
 
 class Options(msgspec.Struct, frozen=True):
@@ -47,6 +60,7 @@ class Options(msgspec.Struct, frozen=True):
     keep: bool = False
     parent: Path = msgspec.field(default_factory=owners.disk)
     bridge: Sequence[str] = BRIDGE
+    handoffs: bool = False
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -61,6 +75,7 @@ class Report(msgspec.Struct, frozen=True):
     audit: dict[str, Any]
     problems: tuple[str, ...]
     home: str = ""
+    handed: Outcome | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -73,6 +88,7 @@ class Report(msgspec.Struct, frozen=True):
             "unclean_stops": self.audit.get("unclean_stops"),
             "audit_ok": self.audit.get("ok"),
             "problems": list(self.problems),
+            **({} if self.handed is None else msgspec.structs.asdict(self.handed)),
         } | ({"home": self.home} if self.home else {})
 
 
@@ -85,6 +101,7 @@ def run(options: Options) -> Report:
         owners.stop(home)
         found = inspect(Home(str(home)))
         verdict = judge(siege.told(), found.stored)
+        handed = siege.handed(found)
         return Report(
             kills=siege.kills,
             seconds=time.monotonic() - began,
@@ -93,8 +110,14 @@ def run(options: Options) -> Report:
             heard=dict(siege.heard()),
             chain_ok=found.chain_ok,
             audit=found.audit,
-            problems=(*problems, *found.damage, *_shortfalls(verdict, siege, found.audit)),
+            problems=(
+                *problems,
+                *found.damage,
+                *_shortfalls(verdict, siege, found.audit),
+                *_mishandled(handed),
+            ),
             home=str(home) if options.keep else "",
+            handed=handed,
         )
 
 
@@ -107,15 +130,26 @@ class Siege:
         self._options = options
         self._rng = random.Random(options.seed)  # noqa: S311  moments, not secrets
         self._stopping = threading.Event()
-        self._clients = [BridgeClient(home, home, options.bridge) for _ in range(options.clients)]
+        hands = (ISSUERS + WORKERS) * options.handoffs
+        self._clients = [
+            BridgeClient(home, home, options.bridge) for _ in range(options.clients + hands)
+        ]
         self.agents = [
             Agent(number, client, options.seed, self._stopping)
-            for number, client in enumerate(self._clients)
+            for number, client in enumerate(self._clients[: options.clients])
+        ]
+        self._desk = Desk(self._stopping)
+        self._hands: list[Hand] = [
+            (Issuer if number < ISSUERS else Worker)(
+                f"hand {number}", client, options.seed, self._desk
+            )
+            for number, client in enumerate(self._clients[options.clients :])
         ]
 
     def run(self) -> list[str]:
         """Kill as often as was asked; return what went wrong on the way."""
-        threads = [threading.Thread(target=agent.run, daemon=True) for agent in self.agents]
+        everyone: tuple[Agent | Hand, ...] = (*self.agents, *self._hands)
+        threads = [threading.Thread(target=agent.run, daemon=True) for agent in everyone]
         for thread in threads:
             thread.start()
         try:
@@ -123,7 +157,7 @@ class Siege:
             problems += self._finish(threads)
         finally:
             self._leave(threads)
-        if broken := sum(not agent.is_done for agent in self.agents):
+        if broken := sum(not agent.is_done for agent in everyone):
             problems.append(f"{broken} agents broke off: their bridge ended or made no sense")
         return problems
 
@@ -137,17 +171,22 @@ class Siege:
         return [f"{late} agents were not answered in {PATIENCE_S:.0f} s"] if late else []
 
     def told(self) -> list[Told]:
-        return [
+        agents = [
             Told(f"task/{agent.task}", tuple(agent.acked), tuple(agent.unknown))
             for agent in self.agents
         ]
+        return [*agents, *told_by(self._hands)]
+
+    def handed(self, found: Found) -> Outcome | None:
+        """Return what became of the contracts; None when nobody handed anything over."""
+        return judge_handoffs(self._desk, found.histories) if self._hands else None
 
     def heard(self) -> Counter[str]:
         """Count the errors that agents heard, by code."""
         total: Counter[str] = Counter()
         for agent in self.agents:
             total += agent.heard
-        return total
+        return total + self._desk.heard
 
     def _kill_all(self) -> list[str]:
         last: OwnerRecord | None = None
@@ -194,7 +233,7 @@ def _shortfalls(verdict: Verdict, siege: Siege, audit: dict[str, Any]) -> list[s
         for count, what in (
             (verdict.acked_lost, "acknowledged calls are lost"),
             (verdict.duplicated, "calls are there more than once"),
-            *((n, f"unexpected {c}") for c, n in siege.heard().items() if c not in EXPECTED),
+            *((n, f"unexpected {c}") for c, n in siege.heard().items() if c not in MAY_BE_HEARD),
         )
         if count
     ]
@@ -205,15 +244,29 @@ def _shortfalls(verdict: Verdict, siege: Siege, audit: dict[str, Any]) -> list[s
     return found
 
 
+def _mishandled(handed: Outcome | None) -> list[str]:
+    if handed is None:
+        return []
+    wrong = (
+        (handed.double_accept, "contracts were accepted twice"),
+        (handed.behind_fence, "writes came behind a fence"),
+        (handed.budget_overdrawn, "tasks let out more than they had"),
+        (handed.accepts == 0, "time no contract was ever accepted: nothing is proved"),
+    )
+    return [f"{int(count)} {what}" for count, what in wrong if count]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="kill the owner under load; lose nothing")
+    parser.add_argument("--handoffs", action="store_true", help="hand work over meanwhile")
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", action="store_true", help="leave the home for a look")
     parser.add_argument("--json", action="store_true", help="print JSON alone on stdout")
     args = parser.parse_args()
-    report = run(Options(args.kills, args.clients, args.seed, args.keep))
+    options = Options(args.kills, args.clients, args.seed, args.keep, handoffs=args.handoffs)
+    report = run(options)
     shown = report.as_json()
     print(json.dumps(shown) if args.json else _table(shown))
     for problem in report.problems:

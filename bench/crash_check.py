@@ -51,6 +51,7 @@ class Found(msgspec.Struct, frozen=True):
     stored: Stored
     damage: tuple[str, ...]
     audit: dict[str, Any]
+    histories: dict[str, list[ev.Stamped]] = {}
 
     @property
     def chain_ok(self) -> bool:
@@ -86,29 +87,35 @@ def inspect(home: Home) -> Found:
         return Found(Counter(), (str(error),), {})
     try:
         damage = [f"{item.record}: {item.why}" for item in backend.verify(deep=True).damage]
-        stored = Counter(_stored(backend, damage))
+        histories: dict[str, list[ev.Stamped]] = {}
+        stored = Counter(_stored(backend, damage, histories))
     finally:
         backend.close()
     audit, _ = offline.ask(home, "audit", {})
-    return Found(stored, tuple(damage), audit)
+    return Found(stored, tuple(damage), audit, histories)
 
 
-def _stored(backend: LmdbBackend, damage: list[str]) -> Iterator[tuple[str, Trace]]:
-    """Yield each text of each event; a stream that cannot be read on is noted as damage."""
+def _stored(
+    backend: LmdbBackend, damage: list[str], histories: dict[str, list[ev.Stamped]]
+) -> Iterator[tuple[str, Trace]]:
+    """Yield each text of each event, keeping the events; note as damage what cannot be read."""
     for stream in backend.streams(""):
+        events = histories.setdefault(stream, [])
         try:
-            for event in _history(backend, stream):
+            for stamped in _history(backend, stream):
+                events.append(stamped)
+                event = stamped.event
                 kind = type(event).__name__
                 yield from ((stream, Trace(kind, text)) for text in _texts(event))
         except StoreDamaged as error:
             damage.append(str(error))
 
 
-def _history(backend: LmdbBackend, stream: str) -> Iterator[ev.Event]:
+def _history(backend: LmdbBackend, stream: str) -> Iterator[ev.Stamped]:
     after = 0
     while page := backend.history(stream, after, PAGE):
         for _, raw in page:
-            yield ev.decode(raw).event
+            yield ev.decode(raw)
         after = page[-1][0]
 
 
