@@ -2,7 +2,8 @@
 
 Rule 1: it comes as args, or as JSON in text or result: our names, or the provider's own object,
         nested or not. ALIASES says which name is which number.
-Rule 2: cached tokens that a provider counts as part of its input are taken out of it.
+Rule 2: what a provider counts as part of its input, read from a cache or written to it, is taken
+        out of it.
 Rule 3: a request counts for P(cache_dead) when the one before had the same model, the prompt did
         not shrink to less than half (that is a compaction), and it was long enough to be cached.
 Rule 4: the gap is the one declared, else the time between the two observes. A window that is not
@@ -33,9 +34,9 @@ NAME = 200
 COUNTERS = "cache/"
 _FIX = 'send text={"model","input","cache_read","cache_write","output","window"}, in tokens'
 
-# name as written -> number as kept; `cached` and `prompt` are parts and sums of others
+# name as written -> number as kept; `whole` is all of a prompt, `cached` a part of whole or input
 ALIASES = {
-    "input": "input", "input_tokens": "input", "prompt": "input", "prompt_tokens": "input",
+    "input": "input", "input_tokens": "input", "prompt": "whole", "prompt_tokens": "whole",
     "cache_read": "cache_read", "cache_read_input_tokens": "cache_read",
     "cached": "cached", "cached_tokens": "cached",
     "cache_write": "cache_write", "cache_creation_input_tokens": "cache_write",
@@ -45,7 +46,7 @@ ALIASES = {
     "window": "window", "context_window": "window",
     "ttl_s": "ttl_s", "gap_s": "gap_s",
 }  # fmt: skip
-COUNTED = ("input", "cache_read", "cached", "cache_write", "cache_write_1h", "output")
+COUNTED = ("input", "whole", "cache_read", "cached", "cache_write", "cache_write_1h", "output")
 
 
 class Declared(Struct, frozen=True):
@@ -122,12 +123,14 @@ def parse(command: Observe) -> Declared | Refusal:
 
 
 def _declared(model: str, provider: str, numbers: dict[str, int]) -> Declared:
-    cached = numbers.get("cached", 0)
-    long = numbers.get("cache_write_1h", 0)
+    read = numbers.get("cache_read", numbers.get("cached", 0))
+    written, long = numbers.get("cache_write", 0), numbers.get("cache_write_1h", 0)
+    includes = "whole" in numbers or "cached" in numbers
+    total = numbers.get("whole", numbers.get("input", 0))
     usage = Usage(
-        input=max(0, numbers.get("input", 0) - cached),
-        cache_read=numbers.get("cache_read", cached),
-        cache_write=max(0, numbers.get("cache_write", 0) - long),
+        input=max(0, total - (read + written) * includes),
+        cache_read=read,
+        cache_write=max(0, written - long),
         cache_write_1h=long,
         output=numbers.get("output", 0),
     )

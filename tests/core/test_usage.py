@@ -61,13 +61,30 @@ def test_our_names_and_a_providers_object_are_the_same_report(body: dict[str, ob
     assert found.usage == Usage(input=10, cache_read=900, cache_write=60, output=5)
 
 
-def test_cached_tokens_that_are_part_of_the_input_are_counted_once() -> None:
-    body = {"prompt_tokens": 1_000, "prompt_tokens_details": {"cached_tokens": 900}}
-
+@pytest.mark.parametrize(
+    ("body", "usage_"),
+    [
+        (
+            {"prompt_tokens": 1_000, "prompt_tokens_details": {"cached_tokens": 900}},
+            Usage(input=100, cache_read=900),
+        ),
+        (
+            {
+                "input_tokens": 1_000,
+                "input_tokens_details": {"cached_tokens": 900, "cache_write_tokens": 60},
+            },
+            Usage(input=40, cache_read=900, cache_write=60),
+        ),
+    ],
+)
+def test_cached_tokens_that_are_part_of_the_input_are_counted_once(
+    body: dict[str, object], usage_: Usage
+) -> None:
     found = usage.parse(Observe("usage", result=json.dumps(body)))
 
     assert isinstance(found, usage.Declared)
-    assert found.usage == Usage(input=100, cache_read=900)
+    assert found.usage == usage_
+    assert found.usage.prompt == 1_000
 
 
 @pytest.mark.parametrize(
