@@ -6,7 +6,8 @@ Rule 2: only what the agent had in its prompt can leave it; what OSIRIS kept out
 Rule 3: an agent that calls has just warmed its cache. What pays only in a dead one is staged, and
         the reply names the moments that can use it.
 Rule 4: what is too near the end of a known window must go now, whatever it costs.
-Rule 5: the three modes are PREPARATIONS.
+Rule 5: a model without a price is reckoned with UNPRICED, and the reply says `rates=assumed`.
+Rule 6: the three modes are PREPARATIONS.
 """
 
 import math
@@ -124,6 +125,7 @@ def _reply(state: TaskState, plan: ev.CompactionStaged, found: prune.Plan, facts
         ("staged", str(len(plan.staged))),
         ("frees", str(plan.freed)),
         *((("at", ",".join(plan.moments)),) if plan.moments else ()),
+        *((("rates", "assumed"),) if context.rates_of(state, facts) is None else ()),
     )
     tell = ("say what you dropped: observe kind=dropped ref=",) if plan.freed else (found.why,)
     rows = (*_rows(state, "now", plan.now), *_rows(state, "staged", plan.staged))

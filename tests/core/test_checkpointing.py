@@ -161,6 +161,16 @@ def test_a_pause_ahead_is_bridged_as_the_prices_of_the_model_say() -> None:
     assert "idle over 5 min ahead: write at 1 h" in reply.block.text
 
 
+def test_a_model_without_a_price_is_reckoned_with_assumed_rates_and_says_so() -> None:
+    used = ev.UsageDeclared(MODEL, "", 300, 0, 90_000, 10_000, 0, 0)
+    priced = apply(grown(), ev.Stamped(1_000, "ana", used))
+
+    replies = [decide(state, Checkpoint("clear"), PRICED).reply for state in (grown(), priced)]
+
+    said = [isinstance(r, Reply) and ("rates", "assumed") in r.pairs for r in replies]
+    assert said == [True, False]
+
+
 def test_a_point_with_hidden_characters_in_its_name_is_refused() -> None:
     assert decide(grown(), Checkpoint("clear", id="a\u202eb"), PRICED).events == ()
 
