@@ -150,13 +150,16 @@ class _Starter:
         self._logged = _size(home.log_path)
 
     def look(self) -> None:
-        """Start an owner if one is needed; raise `NoOwnerError` if the last one failed."""
+        """Start an owner if one is needed; raise `NoOwnerError` if the last one failed.
+
+        One that was killed from outside (a negative status) says nothing about the next.
+        """
         if self._child is not None:
             status = self._child.poll()
             if status is None:
                 return
             self._child = None
-            if status != 0:
+            if status > 0 or (status < 0 and not self._left):
                 raise _failed(f"the owner ended with status {status}", self._said())
         if not self._home.is_owned() and self._left and not self._is_left_to_heir():
             self._left -= 1

@@ -159,3 +159,23 @@ def test_the_command_that_starts_an_owner_ignores_the_users_folder() -> None:
     command = (sys.executable, "-P", "-m", "osiris", "serve")
 
     assert command == SERVE
+
+
+KILLED_ONCE = """
+import os, signal, sys
+from pathlib import Path
+mark = Path(sys.argv[2])
+if not mark.exists():
+    mark.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_an_owner_killed_while_it_starts_is_started_again(home: Home, tmp_path: Path) -> None:
+    mark = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED_ONCE + OWNER, "1", str(mark)]
+
+    said = json.loads(read_all(connect_or_start(home, "mcp", serve=command)))
+
+    assert mark.exists()
+    assert said["pid"] > 0
