@@ -30,7 +30,7 @@ from osiris_actors.store.contract import Blob
 INLINE = 4_096
 READY_S = 10.0
 DELIVERED_TOKENS = max(m.stub_above for m in MODES if m.stub_above < 1 << 30)
-WITH_PAYLOAD = ("action",)
+READ_BY_PATH = ("action", "head", "contract", "file")
 
 T = TypeVar("T")
 
@@ -55,6 +55,7 @@ class Raw(Struct, frozen=True):
     door: str
     path: str = ""
     call: Call | None = None
+    mtime_ns: int = 0
 
 
 class Ingested(Struct, frozen=True):
@@ -97,10 +98,11 @@ class Ingest:
         command = taken.command
         if not isinstance(command, Observe) or command.path is None:
             return taken
-        if taken.payload is not None:
+        brings = command.text is not None or command.result is not None
+        if taken.payload is not None or (command.kind in ("head", "contract") and brings):
             fix = "send only one of result, path and ref"
             return self._refused("bad_argument", "observe: result and path together", fix, taken)
-        if command.kind not in WITH_PAYLOAD:
+        if command.kind not in READ_BY_PATH or (command.kind == "file" and brings):
             return taken
         return await self._with_file(caller, command, command.path, taken)
 
@@ -126,7 +128,8 @@ class Ingest:
         read = await self._files.read(path, caller.roots)
         if isinstance(read, Refusal):
             return Refused(read, taken.arguments)
-        raw = Raw(read.text, command.tool or "read", "path", path, _call(command))
+        call = _call(command) if command.kind == "action" else None
+        raw = Raw(read.text, command.tool or "read", "path", path, call, read.mtime_ns)
         payload, blob = await self.payload(raw)
         content = canon.hexdigest("content", [taken.content, payload.sha256])
         return Ingested(command, content, taken.arguments, payload, blob)
@@ -175,6 +178,7 @@ class Ingest:
             redacted=hits,
             path=raw.path,
             text=text if tokens.n <= DELIVERED_TOKENS else "",
+            mtime_ns=raw.mtime_ns,
         )
         return payload, blob
 

@@ -180,3 +180,29 @@ async def test_no_answer_about_a_prompt_is_longer_than_its_budget() -> None:
         ]
 
     assert max(tokens.estimate(answer.text).n for answer in calls) <= 90
+
+
+@pytest.mark.promise("S5-files")
+async def test_a_file_read_again_by_path_is_unchanged_or_shows_what_changed() -> None:
+    texts = {"a.txt": FILE}
+    async with system(texts=texts) as (agent, _):
+        await agent.call("plan", mode="start", objective="x")
+        first = await agent.call("observe", kind="file", path="a.txt")
+        same = await agent.call("observe", kind="file", path="a.txt")
+        texts["a.txt"] = FILE.replace("line 7\n", "line seven\n")
+        other = await agent.call("observe", kind="file", path="a.txt")
+
+    ref = value(first, "ref")
+    assert same.text.startswith(f"ok unchanged=yes since={ref}")
+    assert value(other, "since") == ref
+    assert "+line seven" in other.text
+
+
+@pytest.mark.parametrize("kind", ["head", "contract"])
+async def test_a_head_or_contract_by_path_is_the_same_as_by_argument(kind: str) -> None:
+    async with system(texts={"tools.json": TOOLS}) as (agent, _):
+        await agent.call("plan", mode="start", objective="x")
+        await agent.call("observe", kind=kind, path="tools.json")
+        again = await agent.call("observe", kind=kind, result=TOOLS)
+
+    assert again.text == "ok verdict=none known=yes"

@@ -137,7 +137,8 @@ def _check_ledger(backend: MemoryBackend, history: History) -> None:
     for scope in {name.split("/")[1] for name in counters}:
         named = {k: v for k, v in counters.items() if k.startswith(f"ledger/{scope}/")}
         assert ledger.balance(named) == 0, f"{scope} does not balance"
-    held = sum(n for name, n in backend.counters("reserved/day/").items() if name.endswith("/tokens"))
+    day = backend.counters("reserved/day/")
+    held = sum(n for name, n in day.items() if name.endswith("/tokens"))
     assert held == handoff_model.reserved_under_day(history)
     assert held <= DAY_TOKENS
 
