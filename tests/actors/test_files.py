@@ -100,6 +100,7 @@ def test_what_is_not_a_file_under_the_roots_is_refused(root: Path, path: str, re
     assert code(path.replace("{tmp}", str(root.parent)), root) == refused
 
 
+@pytest.mark.promise("roots")
 def test_without_roots_nothing_is_read(root: Path) -> None:
     answer = read_file(str(root / "a.txt"), (), LIMIT_BYTES)
 
@@ -128,6 +129,7 @@ def test_links_within_a_root_are_followed(root: Path) -> None:
 
 
 @needs_links
+@pytest.mark.promise("roots")
 def test_no_link_leads_out(root: Path) -> None:
     outside = root.parent / "secret.txt"
     (root / "abs").symlink_to(outside)

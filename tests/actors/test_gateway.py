@@ -1,6 +1,7 @@
 """What an agent sees of a running system: routing, keys, charges, refs."""
 
 import msgspec
+import pytest
 
 from osiris.core import tokens
 from osiris.core.ledger import balance
@@ -74,6 +75,7 @@ async def test_a_replayed_request_id_is_answered_once_and_stored_once() -> None:
     assert "of=1" in found.text
 
 
+@pytest.mark.promise("S3-query")
 async def test_a_payload_is_stored_whole_and_comes_back_by_query() -> None:
     async with system() as (agent, _):
         await agent.call("plan", mode="start", objective="x")
@@ -97,6 +99,7 @@ async def test_a_file_is_answered_with_a_stub_and_kept_out_by_receipt() -> None:
     assert head["balance"] == 0
 
 
+@pytest.mark.promise("one-net")
 async def test_every_reply_is_charged_reads_and_refusals_included() -> None:
     backend = MemoryBackend("5" * 32)
     async with system(backend) as (agent, desk):
@@ -143,6 +146,8 @@ async def test_a_ref_of_another_task_is_as_unknown_as_none() -> None:
     assert there.text.replace(digits, "0" * 12) == nowhere.text
 
 
+@pytest.mark.promise("S9-lossless")
+@pytest.mark.promise("S9-audit")
 async def test_a_piped_text_is_readable_in_its_project_and_audited() -> None:
     async with system() as (agent, desk):
         put, _ = await desk.ask("put", {"project": "proj", "tool": "bash"}, LONG.encode())
@@ -157,6 +162,7 @@ async def test_a_piped_text_is_readable_in_its_project_and_audited() -> None:
     assert whole["size"] == len(LONG)
 
 
+@pytest.mark.promise("S5-scopes")
 async def test_notes_are_found_from_task_to_project_to_global() -> None:
     async with system() as (agent, _):
         await agent.call("plan", mode="start", objective="x")

@@ -84,6 +84,7 @@ async def test_what_is_delivered_at_accept_is_short_and_inputs_are_exactly_the_n
     assert hidden.text.startswith("error unknown_ref:")
 
 
+@pytest.mark.promise("fence")
 async def test_of_two_accepts_at_once_one_wins_and_the_other_learns_who() -> None:
     async with system() as (first, _):
         ana = Agent(first.gateway, ANA)
@@ -136,6 +137,7 @@ async def test_the_same_result_twice_is_known_and_another_one_is_refused() -> No
     assert other.text.startswith("error contract_state:")
 
 
+@pytest.mark.promise("fence")
 async def test_a_rejected_result_is_offered_again_as_a_new_attempt() -> None:
     async with system() as (first, _):
         ana, bob = Agent(first.gateway, ANA), Agent(first.gateway, BOB)
@@ -181,6 +183,7 @@ async def test_a_failed_check_keeps_a_contract_from_being_verified() -> None:
     assert "file:out.txt" not in verified.text
 
 
+@pytest.mark.promise("lease")
 async def test_a_silent_holder_loses_its_lease_and_its_late_result_is_kept(
     autojump_clock: MockClock,
 ) -> None:

@@ -91,6 +91,7 @@ def test_a_sound_store_has_no_damage(written: Case) -> None:
 
 
 @EVERY_RECORD
+@pytest.mark.promise("audit-catches")
 def test_one_flipped_bit_is_an_error_with_the_record_s_name(
     written: Case, name: str, table: Table, key: bytes, ask: Ask
 ) -> None:

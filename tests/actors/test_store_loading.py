@@ -25,6 +25,7 @@ def _snapshot(version: int) -> bytes | None:
     return None if version % SNAPSHOT_EVENTS else b"state %d" % version
 
 
+@pytest.mark.promise("bounded-load")
 def test_loading_reads_no_more_whatever_the_history(
     case: Case, reading: list[tuple[str, int]]
 ) -> None:

@@ -52,6 +52,7 @@ LINES = [
 
 
 @pytest.mark.parametrize(("line", "code", "ident"), LINES)
+@pytest.mark.promise("bad-input")
 async def test_a_bad_line_is_answered_and_changes_nothing(
     stage: Stage, line: bytes, code: str, ident: int | None
 ) -> None:
@@ -123,6 +124,7 @@ CALLS: list[Any] = [
 
 
 @pytest.mark.parametrize(("tool", "arguments", "code"), CALLS)
+@pytest.mark.promise("bad-input")
 async def test_a_bad_call_is_answered_and_changes_nothing(
     stage: Stage, tool: str, arguments: dict[str, Any], code: str
 ) -> None:

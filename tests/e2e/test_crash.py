@@ -28,6 +28,7 @@ needs_signals = pytest.mark.skipif(os.name == "nt", reason="owners are killed by
 
 
 @needs_signals
+@pytest.mark.promise("durable")
 def test_nothing_acknowledged_is_lost_or_doubled_when_owners_are_killed(tmp_path: Path) -> None:
     report = crash.run(crash.Options(kills=3, clients=4, seed=2, parent=tmp_path))
 

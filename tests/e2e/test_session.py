@@ -30,6 +30,7 @@ STORED = {
 }
 
 
+@pytest.mark.promise("S3-six-tools")
 async def test_a_session_reads_the_same_in_both_eras(real_home: RealHome) -> None:
     old = await session_script.hold(real_home, "old", partial(sdk_client, real_home, "legacy"))
     new = await session_script.hold(real_home, "new", partial(sdk_client, real_home, "2026-07-28"))

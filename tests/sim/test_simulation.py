@@ -22,6 +22,7 @@ def _quiet() -> None:
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, GROUP))
+@pytest.mark.promise("durable")
 def test_no_acknowledged_command_is_lost_doubled_or_reordered(first: int) -> None:
     for seed in range(first, first + GROUP):
         try:
