@@ -47,9 +47,8 @@ TOOLS = [
     {"name": "http_get", "description": "Fetch a page"},
     {"name": "git_log", "description": "List the commits that changed a file"},
 ]
-SEEN_FILE = {"kind": "file", "path": "osiris/core/loop_rules.py", "text": "{rules}"}
+SEEN_FILE = {"kind": "file", "path": "osiris/core/loop_rules.py"}
 TEXTS = {
-    "rules": (ROOT / "osiris/core/loop_rules.py").read_text("utf-8"),
     "ledger": (ROOT / "osiris/core/ledger.py").read_text("utf-8"),
 }
 NOTE = "the staging database is at postgres://app:cq7Zk2vTn9Wd@db.internal/app"
