@@ -97,15 +97,18 @@ class Life:
         gateway = Gateway(system)
         doors, mcp = self._endpoints.listen("doors"), self._endpoints.listen("mcp")
         self._endpoints.publish(self._terms.version)
-        async with trio.open_nursery() as clients:
-            async with trio.open_nursery() as nursery:
-                await self._open_doors(nursery, clients, doors, self._parts.desk(gateway))
-                await self._open_mcp(clients, mcp, gateway)
-                clients.start_soon(self._parts.load, system.ingest)
-                nursery.start_soon(self._presence.leave_when_idle, self._stopping)
-                await self._stopping.wait()
-                nursery.cancel_scope.cancel()
-            clients.cancel_scope.deadline = trio.current_time() + self._terms.grace_s + _LINGER_S
+        async with trio.open_nursery() as loading:
+            async with trio.open_nursery() as clients:
+                async with trio.open_nursery() as nursery:
+                    await self._open_doors(nursery, clients, doors, self._parts.desk(gateway))
+                    await self._open_mcp(clients, mcp, gateway)
+                    loading.start_soon(self._parts.load, system.ingest)
+                    nursery.start_soon(self._presence.leave_when_idle, self._stopping)
+                    await self._stopping.wait()
+                    nursery.cancel_scope.cancel()
+                linger_s = self._terms.grace_s + _LINGER_S
+                clients.cancel_scope.deadline = trio.current_time() + linger_s
+            loading.cancel_scope.cancel()  # calls under way alone still needed it
 
     async def _open_doors(
         self, nursery: trio.Nursery, clients: trio.Nursery, sock: socket, desk: Desk

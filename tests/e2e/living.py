@@ -17,7 +17,9 @@ from typing import IO, Any
 
 from osiris import offline
 from osiris.home import OwnerRecord
+from osiris_actors import auditing
 from osiris_actors.redactor import Redactor
+from osiris_actors.store.lmdb import LmdbBackend
 from tests.e2e.real_home import RealHome
 from tests.server.raw_client import INITIALIZE
 
@@ -116,22 +118,26 @@ class Living:
     def write_settings(self, toml: str) -> None:
         Path(self.home.config_path).write_text(toml)
 
-    def start(self, argv: Sequence[str], stdin: int = subprocess.PIPE) -> subprocess.Popen[bytes]:
-        """Start a process that knows this home and no other setting."""
+    def start(
+        self, argv: Sequence[str], stdin: int = subprocess.PIPE, **environ: str
+    ) -> subprocess.Popen[bytes]:
+        """Start a process that knows this home and `environ`, and no other setting."""
         process = subprocess.Popen(
             argv,
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=self.real.environ(""),
+            env=self.real.environ("") | environ,
             cwd=self.home.root,
         )
         self._cleanup.callback(_end, process)
         return process
 
-    def talk(self, argv: Sequence[str] = OSIRIS) -> tuple[Talk, subprocess.Popen[bytes]]:
+    def talk(
+        self, argv: Sequence[str] = OSIRIS, **environ: str
+    ) -> tuple[Talk, subprocess.Popen[bytes]]:
         """Start a server on pipes, and return a client of it that has not said anything."""
-        process = self.start(argv)
+        process = self.start(argv, subprocess.PIPE, **environ)
         assert process.stdin is not None
         assert process.stdout is not None
         return Talk(process.stdin, process.stdout), process
@@ -178,6 +184,15 @@ class Living:
             timeout=DEADLINE_S,
             check=False,
         )
+
+    def lives(self) -> tuple[int, int]:
+        """Return how many owners began here and how many of them left in order."""
+        store = LmdbBackend(Path(self.home.store_dir), read_only=True)
+        try:
+            counters = store.counters("owner/")
+        finally:
+            store.close()
+        return counters[auditing.STARTS], counters.get(auditing.STOPS, 0)
 
     def offline(self, op: str) -> dict[str, Any]:
         """Ask the store, whose owner has left; an audit must find nothing wrong."""

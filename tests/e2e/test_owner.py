@@ -13,6 +13,7 @@ import pytest
 from osiris import __version__
 from osiris.home import OwnerRecord
 from osiris.succession import name_heir
+from osiris_actors.ingest import READY_S
 from osiris_actors.store import identity, records
 from osiris_actors.store.lmdb import LmdbBackend
 from tests.actors.store_cases import edit
@@ -190,7 +191,7 @@ def test_a_stopped_owner_is_named_instead_of_waited_for_and_goes_on_when_it_may(
 def test_told_to_leave_it_answers_what_is_under_way_and_counts_what_that_cost(
     home: Living,
 ) -> None:
-    owner = home.serve(owner_of(__version__, grace_s="60"))
+    owner = home.serve(owner_of(__version__, grace_s=f"{READY_S - 1}"))
     client = home.dial().begin()
     calls = [client.sent_call("plan", mode="start", objective=f"task {n}") for n in range(5)]
     calls += [client.sent_call("plan", mode="status") for _ in range(5)]
@@ -203,7 +204,8 @@ def test_told_to_leave_it_answers_what_is_under_way_and_counts_what_that_cost(
     assert sorted(answers) == calls
     assert owner.wait(60) == 0
     assert home.real.complaints() == []
-    assert home.offline("audit")["unclean_stops"] == 0
+    assert home.lives() == (1, 1)
+    assert home.offline("audit")["lossless"]
     assert home.offline("savings")["calls"] == len(calls)
 
 
@@ -216,7 +218,8 @@ def test_an_idle_owner_leaves_with_all_that_was_done(home: Living) -> None:
     bridge.terminate()
 
     home.wait_unowned()
-    assert home.offline("audit")["unclean_stops"] == 0
+    assert home.lives() == (1, 1)
+    assert home.offline("audit")["lossless"]
     assert [row["task"] for row in home.offline("tasks")["tasks"]] == [task]
     assert home.real.complaints() == []
 

@@ -164,3 +164,17 @@ def test_what_is_too_much_to_keep_is_given_up_at_the_first_death(
     say(replay, CALL)
 
     assert replay.lines() == [CALL]
+
+
+def test_what_was_refused_is_neither_answered_late_nor_said_again(replay: Replay) -> None:
+    say(replay, INITIALIZE)
+    answer(replay, 0)
+    say(replay, CALL, line("tools/call", 3), line("subscriptions/listen", 4))
+
+    late = replay.refuse()
+
+    assert [waiting.id for waiting in late] == [2, 3]
+    assert not replay.is_due
+    assert not answer(replay, 2)
+    assert not answer(replay, 3)
+    assert [peek(each).method for each in replay.lines()] == ["initialize", "subscriptions/listen"]
