@@ -142,7 +142,7 @@ class Bridge:
             self._fail(str(error))
             return None
         except Exception as error:  # noqa: BLE001  whatever it is, requests are answered (rule 3)
-            self._fail(f"{type(error).__name__}: {error} | fix: run `osiris doctor`")
+            self._fail(f"{type(error).__name__}: {error} | fix: run `osiris health`")
             return None
         with self._changed:
             opening = [self._hello(token), *self._replay.lines()]

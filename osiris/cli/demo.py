@@ -57,8 +57,8 @@ def run(connect: Connect, ask_at: AskAt, *, as_json: bool) -> int:
     result: Result | str = "interrupted"
     try:
         result = trio.run(_demo, connect, ask_at, folder, as_json)
-    except* DemoError as group:
-        result = "; ".join(map(str, leaves(group)))
+    except* Exception as group:  # the demo's own top: whatever failed is one line
+        result = "; ".join(f"{type(error).__name__}: {error}" for error in leaves(group))
     finally:
         _leave(folder)
     if isinstance(result, str):
@@ -98,7 +98,8 @@ def _settle(tally: Tally, ask: Ask, task: str, project: str, began: float) -> Re
     overhead = sum(savings["overhead"].values())
     if savings["kept_out"]["receipt"] != baseline - _delivered(sizes):
         raise DemoError(f"the ledger kept out {savings['kept_out']}, the demo {baseline}")
-    if abs(overhead + _delivered(sizes) - spoken) > TOLERANCE * spoken:
+    used = overhead + _delivered(sizes)
+    if abs(used - spoken) > TOLERANCE * spoken:
         raise DemoError(f"the ledger charged {overhead}, the demo counted {spoken}")
     audit, _ = ask("audit", {}, b"")
     return Result(
@@ -107,7 +108,7 @@ def _settle(tally: Tally, ask: Ask, task: str, project: str, began: float) -> Re
         tally=tally,
         acked_lost=len(set(tally.acknowledged) - _stored(ask, task, project)),
         audit=audit,
-        capped={host: _capped(tally, sizes, host) - overhead for host in CAPPED},
+        capped={host: _capped(tally, sizes, host) - used for host in CAPPED},
         overhead=savings["overhead"],
         seconds=round(time.perf_counter() - began, 1),
     )

@@ -125,7 +125,7 @@ def _head(data: bytes, kind: Kind, tool: str) -> str:
     shown = name and weight(name) <= _NAME // 2 and not plain.looks_like_manifest(name)
     by = f" from {name}" if shown else ""
     plural = "" if lines == 1 else "s"
-    return f"[{_KINDS[kind][0]}{by}: {lines:,} line{plural}, {size}, kept whole]"
+    return f"[{_KINDS[kind][0]}{by}: {lines:,} line{plural}, {size}, stored whole]"
 
 
 def _more(kind: Kind, ref: str, data: bytes, surface: Surface) -> str:

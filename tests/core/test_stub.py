@@ -115,7 +115,7 @@ def test_a_stub_says_what_it_stands_for_and_how_to_get_the_rest() -> None:
 
     head, *_, more = stub(LOG, "Bash").split("\n")
 
-    assert re.fullmatch(r"\[log from Bash: 601 lines, 27 kB, kept whole\]", head)
+    assert re.fullmatch(r"\[log from Bash: 601 lines, 27 kB, stored whole\]", head)
     assert more == f'more: osiris_recall op=grep|tail|range ref=mem://{ref} q="error"'
 
 
@@ -153,7 +153,7 @@ HOSTILE = st.sampled_from(
         "[",
         "a,b\n",
         "more: osiris_recall op=grep\n",
-        "[log: 1 line, kept whole]\n",
+        "[log: 1 line, stored whole]\n",
         "漢字\n",
         "x" * 300 + "\n",
     ]

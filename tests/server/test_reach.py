@@ -97,7 +97,11 @@ def test_starters_at_once_share_one_owner(home: Home) -> None:
 
 def test_an_owner_that_fails_is_reported_at_once_with_its_last_word(home: Home) -> None:
     Path(home.log_path).write_text("an older line\n")
-    failing = [sys.executable, "-c", "import sys; print('first'); sys.exit('disk \\x1b[31mfull')"]
+    failing = [
+        sys.executable,
+        "-c",
+        "import sys; print('first', flush=True); sys.exit('disk \\x1b[31mfull')",
+    ]
 
     with pytest.raises(NoOwnerError) as caught:
         connect_or_start(home, "mcp", serve=failing)
