@@ -57,7 +57,7 @@ def run(connect: Connect, ask_at: AskAt, *, as_json: bool) -> int:
     result: Result | str = "interrupted"
     try:
         result = trio.run(_demo, connect, ask_at, folder, as_json)
-    except* Exception as group:  # the demo's own top: whatever failed is one line
+    except* Exception as group:  # noqa: BLE001  its own top: whatever failed is one line
         result = "; ".join(f"{type(error).__name__}: {error}" for error in leaves(group))
     finally:
         _leave(folder)

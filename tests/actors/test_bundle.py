@@ -117,58 +117,84 @@ def frames(*items: object) -> bytes:
 
 
 HEADER = ("osiris", "5" * 32, 7, 1)
-END = ("end", 0, 0, 0, hashlib.sha256(msgpack.packb(HEADER)).digest())
+
+
+def whole(*items: object, blobs: int = 0) -> bytes:
+    """Return a bundle whose end fits whatever stands before it."""
+    before = frames(HEADER, *items)
+    return before + frames(("end", 0, 0, blobs, hashlib.sha256(before).digest()))
 
 
 def nested(depth: int) -> bytes:
     return b"\x91" * depth + b"\xc0"
 
 
-STRANGE: dict[str, bytes] = {
-    "text": b"this is no bundle",
-    "nothing": b"",
-    "a map": frames(HEADER, {"a": 1}),
-    "nested": frames(HEADER) + nested(3),
-    "deeply nested": frames(HEADER) + nested(100_000),
-    "many empty arrays": frames(HEADER) + b"\xdd\x00\x98\x96\x80" + b"\x90" * 1_000_000,
-    "a length without bytes": frames(HEADER) + b"\xc6\xff\xff\xff\xff",
-    "an array without items": frames(HEADER) + b"\xdd\xff\xff\xff\xff",
-    "a frame of 3 MiB": frames(HEADER, ("event", bytes(3 << 20))),
-    "a long name": frames(HEADER, ("stream", "x" * 2_000)),
-    "an extension": frames(HEADER) + b"\xc7\x08\x01" + bytes(8),
-    "an unknown frame": frames(HEADER, ("index", b"")),
-    "a wrong type": frames(HEADER, ("event", "text")),
-    "no header": frames(END),
-    "two headers": frames(HEADER, HEADER),
-    "a newer format": frames(("osiris", "5" * 32, 7, 2)),
-    "an event of no stream": frames(HEADER, ("event", b"x"), END),
-    "a stream in a stream": frames(HEADER, ("stream", "a"), ("stream", "b")),
-    "a chunk of no payload": frames(HEADER, ("chunk", b"x"), END),
-    "a payload without chunks": frames(
-        HEADER, ("blob", "0" * 64, 9, "raw", 0), ("end", 0, 0, 1, b"")
+# what is in the file -> what is found first
+STRANGE: dict[str, tuple[bytes, str]] = {
+    "text": (b"this is no bundle", "frame 0"),
+    "nothing": (b"", "end"),
+    "a map": (frames(HEADER, {"a": 1}), "frame 1"),
+    "nested": (frames(HEADER) + nested(3), "frame 1"),
+    "deeply nested": (frames(HEADER) + nested(100_000), "frame 1"),
+    "many arrays": (frames(HEADER) + b"\xdd\x00\x98\x96\x80" + b"\x90" * 1_000_000, "frame 1"),
+    "a length without bytes": (frames(HEADER) + b"\xc6\xff\xff\xff\xff", "frame 1"),
+    "an array without items": (frames(HEADER) + b"\xdd\xff\xff\xff\xff", "frame 1"),
+    "a frame of 3 MiB": (frames(HEADER, ("event", bytes(3 << 20))), "frame 1"),
+    "a long name": (frames(HEADER, ("stream", "x" * 2_000)), "frame 1"),
+    "an extension": (frames(HEADER) + b"\xc7\x08\x01" + bytes(8), "frame 1"),
+    "an unknown frame": (frames(HEADER, ("index", b"")), "frame 1"),
+    "a wrong type": (frames(HEADER, ("event", "text")), "frame 1"),
+    "no header": (frames(("end", 0, 0, 0, b"")), "frame 0"),
+    "two headers": (whole(HEADER), "frame 1"),
+    "a newer format": (frames(("osiris", "5" * 32, 7, 2)), "osiris"),
+    "an event of no stream": (whole(("event", b"x")), "frame 1"),
+    "a stream in a stream": (whole(("stream", "a"), ("stream", "b")), "frame 2"),
+    "a stream without its end": (whole(("stream", "a")), "frame 2"),
+    "a chain that is another": (whole(("stream", "a"), ("head", 0, bytes(31) + b"x")), "head a"),
+    "a chunk of no payload": (whole(("chunk", b"x")), "frame 1"),
+    "a payload without chunks": (whole(("blob", "0" * 64, 9, "raw", 0), blobs=1), "blob 0000"),
+    "a payload of many": (whole(("blob", "0" * 64, 9, "raw", 1 << 60)), "frame 2"),
+    "another payload": (
+        whole(("blob", "0" * 64, 1, "raw", 1), ("chunk", b"x"), blobs=1),
+        "blob 0000",
     ),
-    "a payload of many": frames(
-        HEADER, ("blob", "0" * 64, 9, "raw", 1 << 60), ("end", 0, 0, 1, b"")
+    "an unknown codec": (
+        whole(("blob", "0" * 64, 1, "gzip", 1), ("chunk", b"x"), blobs=1),
+        "blob 0000",
     ),
-    "an unknown codec": frames(
-        HEADER, ("blob", "0" * 64, 1, "gzip", 1), ("chunk", b"x"), ("end", 0, 0, 1, b"")
+    "a bomb": (
+        whole(
+            ("blob", "0" * 64, 1, "zstd", 1),
+            ("chunk", blobs.pack(bytes(1 << 20)).chunks[0] * 50),
+            blobs=1,
+        ),
+        "blob 0000",
     ),
-    "a bomb": frames(
-        HEADER,
-        ("blob", "0" * 64, 1, "zstd", 1),
-        ("chunk", blobs.pack(bytes(1 << 20)).chunks[0] * 50),
-        ("end", 0, 0, 1, b""),
-    ),
-    "more after the end": frames(HEADER, END, END),
-    "an end that counts more": frames(HEADER, ("end", 1, 0, 0, b"")),
+    "more after the end": (whole() + whole(), "frame 2"),
+    "an end that counts more": (whole(blobs=1), "end"),
 }
 
 
 @pytest.mark.parametrize("name", STRANGE)
 def test_a_file_that_osiris_did_not_write_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "x").write_bytes(STRANGE[name])
+    raw, record = STRANGE[name]
+    (tmp_path / "x").write_bytes(raw)
 
-    assert bundle_check.check(tmp_path / "x").damage != ()
+    found = bundle_check.check(tmp_path / "x").damage
+
+    assert found
+    assert found[0].record.startswith(record)
+
+
+def test_a_tree_of_arrays_is_not_built(tmp_path: Path) -> None:
+    tree: object = []
+    for _ in range(6):
+        tree = [tree] * 8
+    (tmp_path / "x").write_bytes(frames(HEADER, tree))
+
+    [damage] = bundle_check.check(tmp_path / "x").damage
+
+    assert damage == Damage("frame 1", "an array within a frame")
 
 
 def test_frames_are_written_as_they_always_were() -> None:

@@ -64,6 +64,8 @@ async def test_a_backup_holds_what_was_answered_and_what_was_pending(tmp_path: P
 
         events = (await it.ask("events", {"task": task}, b""))[0]["events"]
     assert (said["ok"], said["blobs"], said["damage"]) == (True, 1, [])
+    kinds = [event["kind"] for event in events]
+    assert kinds.count("Charged") == 3  # of the plan, of the action, and of asking for the status
     assert sorted(path.name for path in (tmp_path / "backup").iterdir()) == ["data.mdb", "marker"]
     assert (tmp_path / "backup").stat().st_mode & 0o777 == 0o700
     (tmp_path / "again").mkdir()
