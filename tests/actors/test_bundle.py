@@ -137,7 +137,7 @@ STRANGE: dict[str, tuple[bytes, str]] = {
     "nested": (frames(HEADER) + nested(3), "frame 1"),
     "deeply nested": (frames(HEADER) + nested(100_000), "frame 1"),
     "many arrays": (frames(HEADER) + b"\xdd\x00\x98\x96\x80" + b"\x90" * 1_000_000, "frame 1"),
-    "a length without bytes": (frames(HEADER) + b"\xc6\xff\xff\xff\xff", "frame 1"),
+    "a length without bytes": (frames(HEADER) + b"\xc6\xff\xff\xff\xff", "end"),
     "an array without items": (frames(HEADER) + b"\xdd\xff\xff\xff\xff", "frame 1"),
     "a frame of 3 MiB": (frames(HEADER, ("event", bytes(3 << 20))), "frame 1"),
     "a long name": (frames(HEADER, ("stream", "x" * 2_000)), "frame 1"),
