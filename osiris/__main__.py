@@ -110,12 +110,18 @@ def _context() -> "Context":
 
         return offline.restore(home, source, force=force)
 
+    def audit_bundle(path: "Path") -> tuple[dict[str, Any], bytes]:
+        from osiris import offline  # noqa: PLC0415  heavy
+
+        return offline.audit_bundle(path)
+
     return Context(
         home=home,
         settings=config.load(home),
         ask=partial(ask_at, home),
         ask_offline=ask_offline,
         restore=restore,
+        audit_bundle=audit_bundle,
         is_owned=home.is_owned,
         serve=serve,
         demo=demo,

@@ -15,11 +15,13 @@ from typing import Any, cast
 import trio
 
 from osiris import config
+from osiris.core import audit
 from osiris.doors.frames import refusal
 from osiris.groups import leaves
 from osiris.home import Home, HomeError
 from osiris.lock import OwnerLock
 from osiris.parts import Parts
+from osiris_actors import bundle_audit
 from osiris_actors.gateway import Gateway
 from osiris_actors.store import restoring
 from osiris_actors.store.contract import StoreDamaged, StoreTooNew, StoreUnavailable
@@ -50,6 +52,14 @@ def ask(home: Home, op: str, args: Mapping[str, Any]) -> Answer:
     finally:
         lock.release()
     return refusal(failed.code, str(failed), failed.fix), b""
+
+
+def audit_bundle(path: Path) -> Answer:
+    """Audit a bundle, with no home at all."""
+    try:
+        return audit.as_json(bundle_audit.audit_bundle(path)), b""
+    except OSError as error:
+        return refusal("bad_argument", f"{path}: {error.strerror}", "name an exported file"), b""
 
 
 def restore(home: Home, source: Path, *, force: bool) -> Answer:

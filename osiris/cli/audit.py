@@ -1,11 +1,12 @@
 """`osiris audit`: read everything back and name what is not what it was."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from osiris.cli.context import Context
+from osiris.cli.context import Context, accepted
 from osiris.cli.exits import CommandError, Exit
 from osiris.cli.layout import Screen, cell, cut, many, pairs
 from osiris.cli.output import Shown, answers
@@ -13,19 +14,28 @@ from osiris.cli.output import Shown, answers
 
 @click.command()
 @click.option("--task", metavar="ID", help="One task's chain and payloads alone.")
-@click.option("--bundle", metavar="FILE", help="An exported bundle. Not built yet.")
+@click.option("--bundle", metavar="FILE", help="An exported file; no store is needed.")
 @answers
 def audit(context: Context, *, task: str | None, bundle: str | None) -> Shown:
     """Prove that nothing is lost: replay every chain, hash every payload, sum the accounts.
 
     Exit 1 names each damaged record and each missing payload.
     """
-    if bundle:
-        fix = "audit the store: `osiris audit`"
-        raise CommandError("not_yet", "auditing a bundle is not built yet", fix)
-    found = context.read("audit", {"task": task} if task else {})
+    found = _bundle(context, bundle) if bundle else context.read("audit", _named(task))
     is_ok = bool(found["ok"])
     return Shown(found, lambda at: _text(found, at), exit=Exit.OK if is_ok else Exit.WRONG)
+
+
+def _named(task: str | None) -> dict[str, str]:
+    return {"task": task} if task else {}
+
+
+def _bundle(context: Context, bundle: str) -> dict[str, Any]:
+    audit_bundle = context.audit_bundle
+    if audit_bundle is None:
+        fix = "audit the store: `osiris audit`"
+        raise CommandError("not_yet", "auditing a bundle is not built yet", fix)
+    return accepted(lambda: audit_bundle(Path(bundle).absolute()))[0]
 
 
 def _text(said: Mapping[str, Any], screen: Screen) -> str:
@@ -39,7 +49,7 @@ def _text(said: Mapping[str, Any], screen: Screen) -> str:
         ("ledger", f"OFF BY {balance:,}" if balance else "balanced"),
         ("unclean stops", said["unclean_stops"]),
     ]
-    scope = "store" if said["scope"] == "store" else f"task {said['scope']}"
+    scope = said["scope"] if said["scope"] in {"store", "bundle"} else f"task {said['scope']}"
     loss = "lossless" if said["lossless"] else "NOT LOSSLESS"
     verdict = loss if said["ok"] or not said["lossless"] else "lossless, but the accounts are off"
     lines = [f"audit of {scope}: {verdict}", pairs(rows, screen)]

@@ -6,6 +6,7 @@ Rule 2: questions that read go to the owner if there is one, else to the store i
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -25,6 +26,8 @@ class Context(Struct, frozen=True):
     home without one. Both return a header and raw bytes, or the header {"error", "what", "fix"},
     and raise HomeError when there is nobody to ask, OSError when the answer breaks off, nothing
     else.
+    `restore(source, force=...)` puts a copy in the store's place and `audit_bundle(path)` reads a
+    file; both answer alike.
     `serve()` and `demo(as_json=...)` print for themselves and return an exit code.
     """
 
@@ -36,6 +39,7 @@ class Context(Struct, frozen=True):
     ask_offline: Callable[[str, Args], Answer] | None = None
     demo: Callable[..., int] | None = None
     restore: Callable[..., Answer] | None = None
+    audit_bundle: Callable[[Path], Answer] | None = None
 
     def send(self, op: str, args: Args, body: bytes = b"") -> Answer:
         """Ask the owner, starting one if needed. Raises CommandError."""

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 import trio
 
+from osiris.core import audit
+from osiris_actors.bundle_audit import audit_bundle
 from osiris_actors.desk import RuntimeDesk
 from osiris_actors.env import RealEnv
 from osiris_actors.keeping import Keeping
 from osiris_actors.store import bundle_check
-from osiris_actors.store.contract import Committed
+from osiris_actors.store.contract import Committed, Selection
 from osiris_actors.store.kept import KeptBackend
 from osiris_actors.store.opening import open_store
 from osiris_actors.writer import Writer
@@ -99,6 +101,30 @@ async def test_one_task_is_exported_with_its_payloads(tmp_path: Path) -> None:
     assert (said["ok"], said["streams"], said["blobs"]) == (True, 1, 1)
     found = bundle_check.check(tmp_path / "x")
     assert (found.streams, found.events, found.damage) == (1, said["events"], ())
+
+
+async def test_a_bundle_is_audited_like_the_store_it_is_from(tmp_path: Path) -> None:
+    async with desk(tmp_path) as (agent, it):
+        await work(agent)
+        await it.ask("export", {"path": str(tmp_path / "x")}, b"")
+        store, _ = await it.ask("audit", {}, b"")
+
+    bundle = audit.as_json(audit_bundle(tmp_path / "x"))
+
+    same = ("ok", "items_externalized", "items_verified", "events", "streams", "ledger_balance")
+    assert [bundle[name] for name in same] == [store[name] for name in same]
+    assert (bundle["scope"], bundle["items_externalized"]) == ("bundle", 1)
+
+
+async def test_a_payload_that_a_bundle_names_and_lacks_is_missing(tmp_path: Path) -> None:
+    async with desk(tmp_path) as (agent, _):
+        task = await work(agent)
+        selection = Selection((f"task/{task}",), ())
+        await agent.gateway.system.store.export(tmp_path / "x", selection)
+
+    found = audit_bundle(tmp_path / "x")
+
+    assert (found.is_lossless, len(found.missing), found.findings) == (False, 1, ())
 
 
 async def test_an_unknown_task_is_not_exported(tmp_path: Path) -> None:

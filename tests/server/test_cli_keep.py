@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.server.fake_desk import Cli
+from tests.server.fake_desk import ANSWERS, Cli
 
 COUNTS: dict[str, Any] = {"streams": 2, "events": 1_234, "blobs": 56, "damage": []}
 DAMAGE = [{"record": "event task/7c3f90d1@12", "why": "does not match its checksum"}]
@@ -91,6 +91,20 @@ def test_a_refused_restore_is_one_line_and_exit_1(cli: Cli) -> None:
 
     assert cli.run("restore", "/b") == 1
     assert cli.told == "error busy: process 9 owns this home | fix: end it\n"
+
+
+def test_a_bundle_is_audited_without_a_store(cli: Cli) -> None:
+    asked: list[Path] = []
+
+    def audit_bundle(path: Path) -> tuple[dict[str, Any], bytes]:
+        asked.append(path)
+        return {**ANSWERS["audit"], "scope": "bundle"}, b""
+
+    cli.change = lambda context: replace(context, audit_bundle=audit_bundle)
+
+    assert cli.run("audit", "--bundle", "/x") == 0
+    assert (asked, cli.desk.asked) == ([Path("/x").absolute()], [])
+    assert cli.said.startswith("audit of bundle: lossless\n")
 
 
 def test_trouble_with_the_store_is_said_by_health(cli: Cli) -> None:
