@@ -11,6 +11,8 @@ from osiris.cli.exits import CommandError, Exit
 from osiris.cli.layout import Screen, cell, cut, many, pairs
 from osiris.cli.output import Shown, answers
 
+KIB, MIB = 1_024, 1_048_576
+
 
 @click.command()
 @click.option("--deep", is_flag=True, help="Unpack and hash every payload too.")
@@ -104,4 +106,5 @@ def _counted(head: str, said: Mapping[str, Any], screen: Screen) -> str:
 
 
 def _size(said: Mapping[str, Any]) -> str:
-    return f"{said['size'] / 1_048_576:,.1f} MiB"
+    size = int(said["size"])
+    return f"{size / MIB:,.1f} MiB" if size >= MIB else f"{size / KIB:,.1f} KiB"

@@ -18,7 +18,7 @@ def cli(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPa
     cli.desk.answers |= {
         "verify": {**COUNTS, "ok": True, "records": 9_999},
         "backup": {**COUNTS, "path": "/b", "size": 3 << 20, "records": 9_999},
-        "export": {**COUNTS, "ok": True, "path": "/x", "size": 1 << 20},
+        "export": {**COUNTS, "ok": True, "path": "/x", "size": 1_536},
     }
     return cli
 
@@ -53,7 +53,7 @@ def test_a_path_is_that_of_whoever_asks(
     assert cli.run(command, "there") == 0
 
     assert cli.desk.asked == [(command, {"path": str(tmp_path / "there")}, b"")]
-    assert " MiB" in cli.said
+    assert {"backup": "3.0 MiB", "export": "1.5 KiB"}[command] in cli.said
 
 
 def test_one_task_is_exported_when_one_is_named(cli: Cli) -> None:
