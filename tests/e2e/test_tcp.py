@@ -21,7 +21,8 @@ def dialled(home: Living, kind: str) -> socket.socket:
 def test_who_has_the_token_comes_in_and_nobody_else(home: Living) -> None:
     client = home.client()
     assert client.plan("go by TCP")
-    assert home.run("tasks").returncode == 0
+    listed = home.run("tasks")
+    assert (listed.returncode, listed.stderr) == (0, b"")
     assert home.real.ask("health")["ok"]
 
     with dialled(home, "mcp") as sock:

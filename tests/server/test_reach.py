@@ -31,6 +31,7 @@ if not lock.acquire():
     sys.exit(0)
 ends = Endpoints(home, lock)
 listener = ends.listen("mcp")
+listener.settimeout(30)  # one that was started too late finds no clients
 said = {"pid": os.getpid(), "cwd": os.getcwd(), "session": os.getsid(0),
         "env": {k: v for k, v in os.environ.items() if k.startswith("OSIRIS_")}}
 print("serving", flush=True)
