@@ -46,6 +46,7 @@ from osiris_actors.store.contract import (
 )
 from osiris_actors.store.failures import StoreMoved, Trouble
 from osiris_actors.store.lane import Lane, ThreadLane
+from osiris_actors.store.room import size_bytes
 
 QUEUE_UNITS = 1024
 BATCH_UNITS = 1000
@@ -83,7 +84,7 @@ class _Entry:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.size_bytes = _size_bytes(unit)
+        self.size_bytes = size_bytes(unit)
         self.task = trio.lowlevel.current_task()
         self.begun = False
 
@@ -299,13 +300,3 @@ class Writer:
                 listener(stream, version)
             except Exception:  # a listener is not part of the commit
                 log.exception("a listener failed on %s@%d", stream, version)
-
-
-def _size_bytes(unit: Unit) -> int:
-    """Return about how many bytes the unit will write."""
-    appended = sum(
-        sum(map(len, append.events)) + len(append.snapshot or b"") for append in unit.appends
-    )
-    blobs = sum(sum(map(len, blob.chunks)) for blob in unit.blobs)
-    puts = sum(len(put.value or b"") for put in unit.puts)
-    return appended + blobs + puts + len(unit.reply)

@@ -26,7 +26,6 @@ CHUNK_BYTES = 1024 * 1024
 KEY_TTL_MS = 24 * 3600 * 1000
 MAX_NAME_BYTES = 511
 
-
 RESTORE = "stop OSIRIS and run `osiris restore PATH`, PATH made by `osiris backup`"
 
 

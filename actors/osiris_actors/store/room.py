@@ -61,6 +61,16 @@ class Ballast:
             self._path.unlink()
 
 
+def size_bytes(unit: Unit) -> int:
+    """Return about how many bytes the unit will write."""
+    appended = sum(
+        sum(map(len, append.events)) + len(append.snapshot or b"") for append in unit.appends
+    )
+    blobs = sum(sum(map(len, blob.chunks)) for blob in unit.blobs)
+    puts = sum(len(put.value or b"") for put in unit.puts)
+    return appended + blobs + puts + len(unit.reply)
+
+
 def commit(units: tuple[Unit, ...], ballast: Ballast, engine: Commit) -> tuple[Outcome, ...]:
     """Commit what there is room for: everything, or units with `reserve` alone."""
     if not ballast.make():
