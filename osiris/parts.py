@@ -42,7 +42,7 @@ class Parts:
         home: Home,
         settings: Settings,
         unwritable: str = "",
-        ends: Callable[[str], None] | None = None,
+        ends: Callable[[str], None] = log.critical,
     ) -> None:
         self.env = RealEnv()
         self._home = home
@@ -53,7 +53,7 @@ class Parts:
             force_network=settings.force_network_fs,
         )
         self._unwritable = unwritable
-        self._ends = log.critical if ends is None else ends
+        self._ends = ends
         self._tokenizer = Tokenizer()
 
     @asynccontextmanager

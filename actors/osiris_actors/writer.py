@@ -92,10 +92,6 @@ class _Entry:
         trio.lowlevel.reschedule(self.task, outcome.Value(result))
 
 
-def _goes_on(_why: str) -> None:
-    pass
-
-
 class Writer:
     """The store the actors see. It commits only while `run` runs; reads need no `run`."""
 
@@ -105,7 +101,7 @@ class Writer:
         env: Env,
         *,
         lane: Lane | None = None,
-        ends: Callable[[str], None] = _goes_on,
+        ends: Callable[[str], None] = log.critical,
     ) -> None:
         self.store_id = backend.store_id
         self._backend = backend
@@ -263,7 +259,6 @@ class Writer:
             for entry, result in zip(batch, outcomes, strict=True):
                 entry.answer(result)
         if scope.cancelled_caught:
-            log.critical("a commit of %d units: %s", len(units), _STUCK)
             raise WriterStuck(_STUCK)
         self._notify(units, outcomes)
 
@@ -271,7 +266,6 @@ class Writer:
         """Take no more units; return what those of the batch at hand are told."""
         self._stopped = True
         self._refusal = Failed(f"store_moved: {moved}", fix="call again: another owner takes over")
-        log.critical("the store has moved: %s", moved)
         return Unknown(f"store_moved: {moved}") if moved.has_committed else self._refusal
 
     def _count_batch(self, outcomes: tuple[Outcome, ...], seconds: float) -> None:
