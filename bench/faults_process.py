@@ -15,7 +15,7 @@ import lmdb
 
 from bench import owners
 from bench.client import BridgeClient
-from bench.faults_stand import SERVE, Worker, must_live, osiris, worker
+from bench.faults_stand import SERVE, Worker, events, must_live, osiris, worker
 from bench.faults_store import place, unit
 from bench.faults_tally import CannotMakeError, Tally
 from osiris.cli.exits import Exit
@@ -43,8 +43,7 @@ def jump_the_clock(folder: Path, tally: Tally) -> None:
             tally.expect(f"at {to}: {listed}", holds=f"{contract} running" in listed)
             tally.tries += 1
         at.judge(home, tally)
-        found = osiris(home, "events", at.task, "--limit", "1000", "--json").stdout
-        rows = json.loads(found)["events"]
+        rows = list(events(home, at.task))
         versions, times = ([row[name] for row in rows] for name in ("version", "at_ms"))
         tally.expect("out of order", holds=versions == sorted(versions))
         tally.expect("the clock did not jump", holds=max(times) - min(times) > 30 * YEAR_MS)

@@ -21,6 +21,7 @@ SERVE = (sys.executable, "-P", "-m", "osiris", "serve")
 UP_S = 30.0
 CALL_S = 30.0
 _PIECE = 65_536
+_PAGE = 2_000
 
 
 class Worker:
@@ -43,8 +44,7 @@ class Worker:
 
     def judge(self, home: Path, tally: Tally) -> None:
         """Count what was acknowledged and is not in the task's stream, exactly once."""
-        found = osiris(home, "events", self.task, "--limit", "10000", "--json")
-        said = [row.get("text") for row in msgspec.json.decode(found.stdout)["events"]]
+        said = [row.get("text") for row in events(home, self.task)]
         tally.acked_lost += sum(said.count(text) != 1 for text in self.acked)
 
 
@@ -70,6 +70,18 @@ def osiris(home: Path, *argv: str) -> subprocess.CompletedProcess[bytes]:
         timeout=60,
         check=False,
     )
+
+
+def events(home: Path, task: str) -> Iterator[dict[str, Any]]:
+    """Yield the events of a task, page by page."""
+    after = 0
+    while True:
+        found = osiris(home, "events", task, "--after", str(after), "--limit", str(_PAGE), "--json")
+        page: list[dict[str, Any]] = msgspec.json.decode(found.stdout)["events"]
+        if not page:
+            return
+        yield from page
+        after = page[-1]["version"]
 
 
 def must_live(home: Path) -> OwnerRecord:
