@@ -100,7 +100,9 @@ class Life:
         async with trio.open_nursery() as loading:
             async with trio.open_nursery() as clients:
                 async with trio.open_nursery() as nursery:
-                    await self._open_doors(nursery, clients, doors, self._parts.desk(gateway))
+                    await self._open_doors(
+                        nursery, clients, doors, self._parts.desk(gateway, owners=1)
+                    )
                     await self._open_mcp(clients, mcp, gateway)
                     loading.start_soon(self._parts.load, system.ingest)
                     nursery.start_soon(self._presence.leave_when_idle, self._stopping)

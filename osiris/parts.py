@@ -74,9 +74,9 @@ class Parts:
         finally:
             backend.close()
 
-    def desk(self, gateway: Gateway) -> RuntimeDesk:
+    def desk(self, gateway: Gateway, *, owners: int = 0) -> RuntimeDesk:
         keeping = Keeping(gateway, self._place.store, copied_from=self._copied_from)
-        return RuntimeDesk(gateway, home=self._home.root, keeping=keeping)
+        return RuntimeDesk(gateway, home=self._home.root, keeping=keeping, owners=owners)
 
     async def load(self, ingest: Ingest) -> None:
         """Load what tool calls wait for. Cancelled, it leaves its threads behind."""

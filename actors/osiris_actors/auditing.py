@@ -17,16 +17,19 @@ STARTS = "owner/starts"
 STOPS = "owner/stops"
 
 
-async def audit_task(store: Store, task: str) -> Audit:
-    """Replay one task's chain and hash every payload it stored."""
-    return await _audit(store, task, (f"task/{task}",), ())
+async def audit_task(store: Store, task: str, *, owners: int = 0) -> Audit:
+    """Replay one task's chain and hash every payload it stored. `owners` as in audit_store."""
+    return await _audit(store, task, (f"task/{task}",), (), owners)
 
 
-async def audit_store(store: Store, *, deep: bool = True) -> Audit:
-    """Check every record, every chain and every payload; compare counters with events."""
+async def audit_store(store: Store, *, deep: bool = True, owners: int = 0) -> Audit:
+    """Check every record, every chain and every payload; compare counters with events.
+
+    `owners` run now (0 or 1): they began and have not left, and that is no unclean stop.
+    """
     verified = await store.verify(deep=deep)
     found = tuple(Finding(damage.record, damage.why) for damage in verified.damage)
-    audit = await _audit(store, "store", await store.streams(""), found)
+    audit = await _audit(store, "store", await store.streams(""), found, owners)
     return Audit(
         scope="store",
         externalized=audit.externalized,
@@ -43,7 +46,7 @@ async def audit_store(store: Store, *, deep: bool = True) -> Audit:
 
 
 async def _audit(
-    store: Store, scope: str, streams: tuple[str, ...], found: tuple[Finding, ...]
+    store: Store, scope: str, streams: tuple[str, ...], found: tuple[Finding, ...], owners: int
 ) -> Audit:
     reader = _Reader(store, found)
     for stream in streams:
@@ -59,7 +62,7 @@ async def _audit(
         streams=len(streams),
         redacted=reader.redacted,
         balance=await reader.difference() if whole else 0,
-        unclean_stops=await _unclean_stops(store),
+        unclean_stops=await _unclean_stops(store, owners),
     )
 
 
@@ -124,7 +127,7 @@ class _Reader:
             self.findings.append(finding)
 
 
-async def _unclean_stops(store: Store) -> int:
+async def _unclean_stops(store: Store, owners: int) -> int:
     """Return how many owners began and neither left in order nor run now."""
     counters = await store.counters("owner/")
-    return max(0, counters.get(STARTS, 0) - counters.get(STOPS, 0) - 1)
+    return max(0, counters.get(STARTS, 0) - counters.get(STOPS, 0) - owners)

@@ -37,13 +37,16 @@ LARGEST_REF_SCAN = 100_000
 
 
 class RuntimeDesk:
-    """Implements `osiris.service.Desk`."""
+    """Implements `osiris.service.Desk`; `owners` as in `auditing.audit_store`."""
 
-    def __init__(self, gateway: Gateway, *, home: str = "", keeping: Keeping | None = None) -> None:
+    def __init__(
+        self, gateway: Gateway, *, home: str = "", keeping: Keeping | None = None, owners: int = 0
+    ) -> None:
         self.gateway = gateway
         self.system = gateway.system
         self.store = gateway.system.store
         self._home = home
+        self._owners = owners
         self._operations: dict[str, Callable[[Args, bytes], Awaitable[Found | Refusal]]] = {
             "health": self._health,
             "tasks": self._tasks,
@@ -124,12 +127,13 @@ class RuntimeDesk:
     async def _audit(self, args: Args, _: bytes) -> Found | Refusal:
         await self.system.flush()
         if not args.get("task"):
-            found = await auditing.audit_store(self.store, deep=True)
+            found = await auditing.audit_store(self.store, owners=self._owners)
             return audit.as_json(found), b""
         name = await self.gateway.router.named(str(args["task"]))
         if isinstance(name, Refusal):
             return name
-        return audit.as_json(await auditing.audit_task(self.store, name)), b""
+        found = await auditing.audit_task(self.store, name, owners=self._owners)
+        return audit.as_json(found), b""
 
     async def _savings(self, args: Args, _: bytes) -> Found | Refusal:
         found = await self.system.ledger.ask(Balance(str(args.get("scope", "all"))))

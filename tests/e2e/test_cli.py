@@ -49,8 +49,8 @@ class Shell:
         return answer
 
     @contextmanager
-    def owner(self) -> Generator[int]:
-        """Let a command start an owner and yield its pid; in the end it leaves in order."""
+    def owner(self, end: int = signal.SIGTERM) -> Generator[int]:
+        """Let a command start an owner and yield its pid; in the end it gets the signal `end`."""
         assert self.run("grep", "x", "mem://000000000000").returncode == 1
         record = self.home.record()
         assert record is not None
@@ -58,7 +58,7 @@ class Shell:
         try:
             yield record.pid
         finally:
-            os.kill(record.pid, signal.SIGTERM)
+            os.kill(record.pid, end)
             left, _, _ = select.select([process], [], [], 30)
             os.close(process)
             assert left, "the owner did not leave"
@@ -108,6 +108,15 @@ def test_what_an_owner_stored_is_proved_after_it_left(left: Shell) -> None:
     assert (audit["ok"], audit["items_verified"], audit["unclean_stops"]) == (True, 2, 0)
     assert left.json("savings")["calls"] == 2
     assert not left.home.is_owned()
+
+
+def test_an_owner_that_was_killed_is_counted_once_it_is_gone(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    with shell.owner(end=signal.SIGKILL):
+        assert shell.json("audit")["unclean_stops"] == 0
+
+    assert shell.json("audit")["unclean_stops"] == 1
+    assert not shell.home.is_owned()
 
 
 @pytest.mark.parametrize("op", ["health", "audit", "savings", "tasks"])
