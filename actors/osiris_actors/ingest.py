@@ -135,11 +135,8 @@ class Ingest:
         return Ingested(command, content, taken.arguments, payload, blob)
 
     def _parse(self, tool: str, arguments: Mapping[str, Any]) -> Ingested | Refused:
-        rest: dict[str, Any] = {k: v for k, v in arguments.items() if k != "result"}
-        clean, _ = self.redactor.redact_tree(rest)
-        result = arguments.get("result")
-        text, hits = self.redactor.redact(result) if isinstance(result, str) else (result, 0)
-        whole = clean if result is None else {**clean, "result": text}
+        clean, text, hits = self._clean(arguments)
+        whole = clean if text is None else {**clean, "result": text}
         shown = canon.canonical_json(clean)
         size = self.count(shown.decode()).n
         command = commands.parse(tool, whole)
@@ -157,6 +154,20 @@ class Ingest:
                 return Ingested(command, content, size + built[0].tokens, *built)
             case _:
                 return Ingested(command, content, size + self._tokens(text))
+
+    def _clean(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Any, int]:
+        """Return the arguments without `result`, the result, and how many secrets it held.
+
+        Short calls are looked at as a whole first: a scan costs more than its text.
+        """
+        rest: dict[str, Any] = {k: v for k, v in arguments.items() if k != "result"}
+        result = arguments.get("result")
+        if not isinstance(result, str):
+            return self.redactor.redact_tree(rest)[0], result, 0
+        if len(result) <= INLINE and not self.redactor.redact_tree(arguments)[1]:
+            return rest, result, 0
+        text, hits = self.redactor.redact(result)
+        return self.redactor.redact_tree(rest)[0], text, hits
 
     def _prepare(self, raw: Raw) -> tuple[Payload, Blob]:
         text, hits = self.redactor.redact(raw.text)
