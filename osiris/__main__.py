@@ -79,9 +79,9 @@ def command_line() -> int:
 
 def _context() -> "Context":
     from osiris import config, liveness, reach  # noqa: PLC0415  only a command needs them
-    from osiris.cli.context import Context  # noqa: PLC0415
-    from osiris.doors import frames  # noqa: PLC0415
-    from osiris.home import Home, resolve  # noqa: PLC0415
+    from osiris.cli.context import Context  # noqa: PLC0415  same
+    from osiris.doors import frames  # noqa: PLC0415  same
+    from osiris.home import Home, resolve  # noqa: PLC0415  same
 
     home = resolve()
 
@@ -96,7 +96,7 @@ def _context() -> "Context":
 
     def demo(*, as_json: bool) -> int:
         from osiris.cli import demo as it  # noqa: PLC0415  heavy
-        from osiris.server.sdk_client import connected  # noqa: PLC0415
+        from osiris.server.sdk_client import connected  # noqa: PLC0415  heavy
 
         return it.run(connected, ask_at, as_json=as_json)
 

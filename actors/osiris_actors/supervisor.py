@@ -144,9 +144,6 @@ class Directory(Generic[M, R]):
     def quarantined(self) -> dict[str, str]:
         return {name: c.quarantined for name, c in self._cells.items() if c.quarantined}
 
-    def depths(self) -> dict[str, int]:
-        return {name: cell.mailbox.depth for name, cell in self._cells.items()}
-
     def __len__(self) -> int:
         return len(self._cells)
 

@@ -65,6 +65,7 @@ async def test_the_blocking_part_is_one_call_that_can_be_replaced(root: Path) ->
         await trio.lowlevel.checkpoint()
         return work()
 
+    # a stand-in for one kind of work, where the real one takes any
     answer = await Files(in_place).read("a.txt", (str(root),))  # type: ignore[arg-type]
 
     assert isinstance(answer, FileRead)
