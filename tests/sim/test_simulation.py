@@ -6,6 +6,7 @@ import pytest
 import trio
 from msgspec.structs import replace
 
+from osiris_actors import supervisor
 from osiris_actors.store.contract import Committed, Outcome, Unit
 from osiris_actors.writer import Writer
 from tests.sim import deterministic
@@ -114,6 +115,15 @@ class ExpiresWithoutLooking(Writer):
 )
 def test_the_oracle_catches_a_seeded_defect(mutant: type[Writer]) -> None:
     assert any(_is_caught(mutant, seed) for seed in range(LONGEST_HUNT))
+
+
+@pytest.mark.parametrize("crashes", [2, 1 << 30], ids=["too soon", "never"])
+def test_the_oracle_catches_a_wrong_quarantine(
+    crashes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor, "CRASHES", crashes)
+
+    assert any(_is_caught(Writer, seed) for seed in range(LONGEST_HUNT))
 
 
 def _is_caught(mutant: type[Writer], seed: int) -> bool:

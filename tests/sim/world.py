@@ -5,6 +5,7 @@
 | commit.after    | crash, unknown and stored, a stranger's append (conflict)     |
 | owner           | takeover: the owner leaves in order and another one starts    |
 | read            | a read fails and whoever reads crashes (bug, EIO)             |
+| sick            | every read of one task fails for an owner's life              |
 
 A dead owner reads and writes nothing more, and what it still answers reaches nobody.
 """
@@ -26,7 +27,9 @@ from osiris_actors.store.contract import (
     Committed,
     Failed,
     Full,
+    Head,
     Put,
+    Read,
     StoreUnavailable,
     Unit,
     Unknown,
@@ -35,14 +38,16 @@ from osiris_actors.store.lane import InlineLane
 from osiris_actors.store.memory import Answer, Fault, MemoryBackend
 from osiris_actors.store.settle import Records
 from osiris_actors.stream import Tools
-from osiris_actors.system import Options, running
+from osiris_actors.system import Options, System, running
 from osiris_actors.writer import Writer
+from tests.sim.crashes import Crashes, watched
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 DAY_TOKENS = 2_000
 LEASE_S = 3
 SLOWEST_S = 0.2
+SICK = 0.1  # of owners
 
 
 class Crash(BaseException):
@@ -100,6 +105,19 @@ class Disk(MemoryBackend):
     def __init__(self, store_id: str, *, fault: Fault) -> None:
         super().__init__(store_id, fault=fault)
         self.order: list[tuple[str, int]] = []
+        self.sick = ""
+
+    def head(self, stream: str) -> Head:
+        self._read_of(stream)
+        return super().head(stream)
+
+    def read(self, stream: str, after: int = 0) -> Read:
+        self._read_of(stream)
+        return super().read(stream, after)
+
+    def _read_of(self, stream: str) -> None:
+        if stream == self.sick:
+            raise DefectError(stream)
 
     def _write(self, changes: Records) -> None:
         for table, key in changes:
@@ -190,13 +208,33 @@ class World:
         ingest = Ingest(env, NoSecrets(), NoFiles(), tokens.estimate)
         ingest.ready.set()
         options = Options(ceilings={"day/tokens": DAY_TOKENS}, lease_s=LEASE_S)
-        async with running(store, ingest, tools, options) as system:
-            self.gateway = Gateway(system)
-            self.up.set()
-            with trio.move_on_after(self.rng.expovariate(1 / 5)):
-                await self._stopping.wait()
-            self._leaving = True
-            self._tally("takeover")
+        self._sicken()
+        with watched() as crashes:
+            async with running(store, ingest, tools, options) as system:
+                self.gateway = Gateway(system)
+                self.up.set()
+                with trio.move_on_after(self.rng.expovariate(1 / 5)):
+                    await self._stopping.wait()
+                self._leaving = True
+                self._tally("takeover")
+                self._check_quarantine(system, crashes)
+                self.backend.sick = ""
+
+    def _sicken(self) -> None:
+        """Let the reads of some task fail, now and then, while this owner lives."""
+        if not self.faults or self.rng.random() >= SICK:
+            return
+        self.faults = False
+        streams = self.backend.streams("task/")
+        self.backend.sick = self.rng.choice(streams) if streams else ""
+        self.faults = True
+
+    def _check_quarantine(self, system: System, crashes: Crashes) -> None:
+        """Three crashes in a minute hold that task; nothing else ever does."""
+        held = system.tasks.quarantined().keys()
+        expected = {name for name in crashes.held() if name.startswith("task/")}
+        assert held == expected, (held, expected)
+        self._tally("quarantined", len(held))
 
     def _fault(self, point: str) -> None:
         if self._dead:
@@ -248,5 +286,5 @@ class World:
             self._tally("stranger")
         self.faults = True
 
-    def _tally(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
+    def _tally(self, what: str, count: int = 1) -> None:
+        self.counts[what] = self.counts.get(what, 0) + count
