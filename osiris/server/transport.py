@@ -10,7 +10,6 @@ Rule 4: when the client has said its last, open requests get `drain_s` to be ans
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 import anyio
@@ -45,20 +44,8 @@ Seat = Callable[[Ticket | None], object]
 _encode = msgspec.json.Encoder().encode
 
 
-class _Seam:
+class _Seam(trio.abc.AsyncResource):
     """What the SDK expects of a stream besides its one verb."""
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        await self.aclose()
-        return None
 
     async def aclose(self) -> None:
         """Do nothing: whoever opened the stream closes it."""

@@ -7,8 +7,21 @@ import pytest
 import trio
 
 from osiris_actors.env import RealEnv
+from osiris_actors.store.lmdb import LmdbBackend
 from osiris_actors.writer import Writer
-from tests.actors.store_cases import Case, LmdbCase, MemoryCase
+from tests.actors.store_cases import MAP_BYTES, Case, LmdbCase, MemoryCase
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def backend(place: Path) -> Iterator[LmdbBackend]:
+    opened = LmdbBackend(place, map_bytes=MAP_BYTES)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(params=[MemoryCase, LmdbCase], ids=["memory", "lmdb"])

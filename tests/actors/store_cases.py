@@ -8,7 +8,7 @@ import trio
 
 from osiris_actors.store.backend import RecordBackend
 from osiris_actors.store.checksum import Table
-from osiris_actors.store.contract import Append, Outcome, Unit
+from osiris_actors.store.contract import Append, Committed, Key, Outcome, Put, Unit
 from osiris_actors.store.lane import InlineLane, Lane, ThreadLane
 from osiris_actors.store.lmdb import LmdbBackend
 from osiris_actors.store.memory import MemoryBackend
@@ -97,3 +97,12 @@ async def together(store: Writer, *units: Unit) -> tuple[Outcome, ...]:
 
     assert store.statistics().batches == before + 1
     return tuple(outcomes[place] for place in range(len(units)))
+
+
+def put(name: str, size: int = 10) -> Unit:
+    """Return a unit that writes `size` bytes under a key of the same name."""
+    return Unit(puts=(Put(name, bytes(size)),), key=Key(name, "", 0))
+
+
+def committed(outcome: Outcome) -> bool:
+    return isinstance(outcome, Committed)

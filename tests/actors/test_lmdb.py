@@ -1,7 +1,7 @@
 """The store on disk: how it is opened, what it survives, how it fails."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,42 +11,17 @@ import pytest
 from osiris_actors.store import datafile, identity, records
 from osiris_actors.store.contract import (
     Append,
-    Committed,
     Damage,
     Failed,
-    Key,
-    Outcome,
-    Put,
     StoreDamaged,
     StoreTooNew,
     StoreUnavailable,
     Unit,
 )
 from osiris_actors.store.lmdb import LmdbBackend
-from tests.actors.store_cases import edit
+from tests.actors.store_cases import MAP_BYTES, committed, edit, put
 
-MAP_BYTES = 1 << 28
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and modes of POSIX")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def backend(place: Path) -> Iterator[LmdbBackend]:
-    opened = LmdbBackend(place, map_bytes=MAP_BYTES)
-    yield opened
-    opened.close()
-
-
-def put(name: str, size: int = 10) -> Unit:
-    return Unit(puts=(Put(name, bytes(size)),), key=Key(name, "", 0))
-
-
-def committed(outcome: Outcome) -> bool:
-    return isinstance(outcome, Committed)
 
 
 def test_commits_are_synced_and_nothing_trades_that_for_speed(backend: LmdbBackend) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,41 +10,18 @@ import pytest
 
 from osiris_actors.store import blobs, records
 from osiris_actors.store.contract import (
-    Committed,
     Duplicate,
     Failed,
     Full,
     Key,
-    Outcome,
-    Put,
     StoreUnavailable,
     Unit,
     Unknown,
 )
 from osiris_actors.store.lmdb import LmdbBackend
+from tests.actors.store_cases import MAP_BYTES, committed, put
 
-MAP_BYTES = 1 << 28
 posix = pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def backend(place: Path) -> Iterator[LmdbBackend]:
-    opened = LmdbBackend(place, map_bytes=MAP_BYTES)
-    yield opened
-    opened.close()
-
-
-def put(name: str, size: int = 10) -> Unit:
-    return Unit(puts=(Put(name, bytes(size)),), key=Key(name, "", 0))
-
-
-def committed(outcome: Outcome) -> bool:
-    return isinstance(outcome, Committed)
 
 
 def test_a_full_map_fails_what_does_not_fit_and_nothing_else(place: Path) -> None:

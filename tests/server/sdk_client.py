@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Self
 
 import trio
@@ -15,7 +14,7 @@ from osiris.server.connection import Connection, Host
 from tests.server.raw_client import OWN
 
 
-class _Streams:
+class _Streams(trio.abc.AsyncResource):
     """Both streams the SDK's client wants, over lines; written against the SDK alone."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
@@ -42,18 +41,6 @@ class _Streams:
 
     async def receive(self) -> SessionMessage | Exception:
         return await anext(self._messages)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> bool | None:
-        await self.aclose()
-        return None
 
     async def aclose(self) -> None:
         await self._stream.aclose()
