@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Self
 
 import anyio
+import anyio.abc
 import msgspec
 import trio
 from mcp.shared.message import ServerMessageMetadata, SessionMessage
@@ -44,7 +45,7 @@ Seat = Callable[[Ticket | None], object]
 _encode = msgspec.json.Encoder().encode
 
 
-class _Seam(trio.abc.AsyncResource):
+class _Seam(anyio.abc.AsyncResource):
     """What the SDK expects of a stream besides its one verb."""
 
     async def aclose(self) -> None:

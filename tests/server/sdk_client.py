@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Self
 
+import anyio.abc
 import trio
 from mcp.client.client import Client
 from mcp.shared.message import SessionMessage
@@ -14,7 +15,7 @@ from osiris.server.connection import Connection, Host
 from tests.server.raw_client import OWN
 
 
-class _Streams(trio.abc.AsyncResource):
+class _Streams(anyio.abc.AsyncResource):
     """Both streams the SDK's client wants, over lines; written against the SDK alone."""
 
     def __init__(self, stream: trio.abc.Stream) -> None:
