@@ -101,6 +101,7 @@ class Gateway:
         target = refused or await self._target(caller, command, key, stream)
         if isinstance(target, Refusal):
             return self._refused(caller, target, taken.arguments)
+        call = _call_of(command)
         asked = task.Ask(
             command=command,
             caller=caller,
@@ -109,7 +110,8 @@ class Gateway:
             arguments=taken.arguments,
             payload=taken.payload,
             blob=None if _is_large(taken) else taken.blob,
-            seen=await self._seen(caller, command, target.task),
+            call=call,
+            seen=await self._seen(caller, command, call, target.task),
             ceilings=self.system.options.ceilings,
             contract=target.contract,
             acting=target.acting,
@@ -117,9 +119,8 @@ class Gateway:
             lease_s=self.system.options.lease_s,
         )
         if stream:
-            envelope = self.system.scopes.post(stream, asked)
-            turn.done()
-            return self._answer(caller, await envelope.wait(), taken)
+            turn.done()  # nobody else runs before this task waits, and then the message is in
+            return self._answer(caller, await self.system.scopes.ask(stream, asked), taken)
         return await self._to_task(caller, target.task, asked, taken, turn)
 
     async def _target(
@@ -137,9 +138,8 @@ class Gateway:
         if binds:
             self.router.bind(caller, binds)
         self.system.clock.touch(asked.acting)
-        envelope = self.system.tasks.post(f"task/{name}", asked)
-        turn.done()
-        answer = self._answer(caller, await envelope.wait(), taken)
+        turn.done()  # as above
+        answer = self._answer(caller, await self.system.tasks.ask(f"task/{name}", asked), taken)
         if binds and answer.is_error:
             self.router.unbind(caller, binds)
         await self._afterwards(asked.command, name)
@@ -174,14 +174,15 @@ class Gateway:
         self.charges.add(stream, cost)
         return Answer(replies.joined(parts), reply.is_error)
 
-    async def _seen(self, caller: Caller, command: Command, name: str) -> CallEntry | None:
+    async def _seen(
+        self, caller: Caller, command: Command, call: str, name: str
+    ) -> CallEntry | None:
         """Return what another task of the project did; asked of reads alone."""
         if not isinstance(command, Precheck) or not caller.project:
             return None
-        if loop_kinds.kind_of(command.tool, command.args or {}) != "read":
-            return None
-        call = loop_identity.call_key(command.tool, command.args or {})
         if not self.tools.calls.may_know(loopguard.key_of(caller.project, call)):
+            return None
+        if loop_kinds.kind_of(command.tool, command.args or {}) != "read":
             return None
         seen = Seen(caller.project, call, name, self.tools.env.now_ms())
         found = await self.system.loopguard.ask(seen, within_s=loopguard.WITHIN_S)
@@ -227,6 +228,13 @@ def _binds(asked: task.Ask, name: str) -> str:
     if isinstance(command, Handoff):
         return handoff.child_id(asked.contract, asked.key.name) if command.op == "accept" else ""
     return name if routing.holder(asked.caller, command) else ""
+
+
+def _call_of(command: Command) -> str:
+    """Return the key of the call that a precheck names; empty for other commands."""
+    if not isinstance(command, Precheck):
+        return ""
+    return loop_identity.call_key(command.tool, command.args or {})
 
 
 def _is_large(taken: Ingested) -> bool:

@@ -6,9 +6,10 @@ Rule 3: an Unknown outcome is looked up by its key before anything is answered.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import msgspec
+import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -146,7 +147,11 @@ class Stream(Generic[S]):
     async def _submit(self, unit: Unit, state: S, pending: Pending | None) -> Outcome:
         """Commit and apply; what did not happen leaves the pending costs pending."""
         before = self._head.version
-        outcome = await self.tools.store.commit(unit)
+        try:
+            outcome = await self.tools.store.commit(unit)
+        except trio.Cancelled:  # taken back before it began
+            self.tools.charges.put_back(self.name, pending)
+            raise
         if isinstance(outcome, Committed):
             self.state, self._head = state, self._after(unit)
             for put in unit.puts:
@@ -198,7 +203,7 @@ class Stream(Generic[S]):
             reply=reply,
             reserve=any(isinstance(event, SAVED_ON_A_FULL_DISK) for event in decision.events),
         )
-        unit, state = self._build(stamped, frame)
+        unit, state = self._build(stamped, frame, cast("tuple[S, ...]", decision.states))
         return self._opened(decision.opens, step, unit), state
 
     def _guards(self) -> tuple[Guard, ...]:
@@ -219,12 +224,19 @@ class Stream(Generic[S]):
         append = Append(name, 0, tuple(ev.encode(event) for event in stamped))
         return replace(unit, appends=(*unit.appends, append), puts=(*unit.puts, *puts))
 
-    def _build(self, stamped: tuple[ev.Stamped, ...], frame: Unit) -> tuple[Unit, S]:
-        """Return `frame` with the events, their index entries and their postings, and the state."""
+    def _build(
+        self, stamped: tuple[ev.Stamped, ...], frame: Unit, states: tuple[S, ...] = ()
+    ) -> tuple[Unit, S]:
+        """Return `frame` with the events, their index entries and their postings, and the state.
+
+        `states` are those after the first events, where they are known.
+        """
         state, version = self.state, self._head.version
         puts: list[Put] = []
-        for event in stamped:
-            state, version = self._fold.apply(state, event), version + 1
+        for place, event in enumerate(stamped):
+            is_known = place < len(states)
+            state = states[place] if is_known else self._fold.apply(state, event)
+            version += 1
             after = state if isinstance(state, TaskState) else None
             found = index.puts(self.name, version, event, after)
             puts.extend(Put(key, value) for key, value in found)

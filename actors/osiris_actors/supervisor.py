@@ -5,6 +5,9 @@ Rule 1: a crash is answered as an error, the actor reloads, the next message is 
 Rule 2: three crashes in 60 s quarantine that cell alone; the reason is kept for `osiris health`.
 Rule 3: a cell leaves the directory only with an empty mailbox, so no message meets a closed one.
 Rule 4: above RESIDENT cells the one longest unused is asked to leave first.
+Rule 5: where nobody waits and nothing runs, the asker handles its message itself, in its own task,
+        shielded and with its deadline: nobody is woken to take it and to bring the answer back
+        (80 us of a call). Whoever comes meanwhile waits in the mailbox.
 """
 
 import logging
@@ -17,7 +20,7 @@ import trio
 
 from osiris.core.errors import Refusal
 from osiris_actors import answers
-from osiris_actors.mailbox import ASK_S, DIED, Envelope, Mailbox
+from osiris_actors.mailbox import ASK_S, DIED, LATE, Envelope, Mailbox
 from osiris_actors.store.contract import StoreDamaged, StoreUnavailable
 
 M = TypeVar("M")
@@ -54,6 +57,10 @@ class Cell(Generic[M, R]):
         self.quarantined = ""
         self._retiring = False
         self._waiting = trio.CancelScope()
+        self._is_parked = False
+        self._is_visited = False
+        self._left: trio.Event | None = None
+        self._used_at = trio.current_time()
         self._make = make
         self._actor: Actor[M, R] | None = None
 
@@ -62,44 +69,83 @@ class Cell(Generic[M, R]):
         self._retiring = True
         self._waiting.cancel()
 
+    async def ask(self, message: M, *, within_s: float) -> R | Refusal:
+        """Return the answer to `message`, or why there is none.
+
+        What is sent without waiting first is handled in the order of sending.
+        """
+        if not self._is_parked or self._is_visited:
+            self._is_parked = False
+            return await self.mailbox.ask(message, within_s=within_s)
+        self._is_visited = True
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + within_s):
+            try:
+                return await self.answer(message)
+            finally:
+                self._end_visit()
+        return LATE
+
     async def next(self, idle_s: float) -> Envelope[M, R] | None:
-        """Return the next envelope, or None when the cell has nothing to do here any more."""
-        if self._retiring and not self.mailbox.depth and not self.quarantined:
-            return None
-        with trio.move_on_after(math.inf if self.quarantined else idle_s) as self._waiting:
-            return await self.mailbox.receive()
-        return None
+        """Return the next envelope, or None when nobody has been here for `idle_s`."""
+        envelope = None
+        if not self._retiring or self.mailbox.depth or self.quarantined:
+            until = math.inf if self.quarantined else self._used_at + idle_s
+            self._is_parked = not self.mailbox.depth
+            with trio.move_on_at(until) as self._waiting:
+                envelope = await self.mailbox.receive()
+            self._is_parked = False
+        if self._is_visited:
+            self._left = trio.Event()
+            await self._left.wait()
+        return envelope
+
+    def is_leaving(self, idle_s: float) -> bool:
+        """Say whether the cell has nothing to do here any more."""
+        is_unused = trio.current_time() >= self._used_at + idle_s
+        return not self.quarantined and (self._retiring or is_unused)
 
     async def answer_one(self, envelope: Envelope[M, R]) -> None:
-        """Answer one envelope; a crash is recorded and drops the actor's state."""
+        """Answer one envelope, whatever happens."""
         try:
-            if refusal := self.refusal():
-                envelope.answer(refusal)
-                return
-            actor = await self._loaded()
-            envelope.answer(await actor.handle(envelope.message))
-        except StoreUnavailable as error:
-            self._actor = None
-            envelope.answer(answers.broken(error))
-        except StoreDamaged as error:
-            self._crashed(error)
-            envelope.answer(self.refusal() or answers.broken(error))
-        except Exception as error:  # noqa: BLE001  a mailbox survives any actor
-            self._crashed(error)
-            envelope.answer(self.refusal() or DIED)
+            envelope.answer(await self.answer(envelope.message))
         finally:
             envelope.answer(DIED)
+
+    async def answer(self, message: M) -> R | Refusal:
+        """Handle one message; a crash is recorded and drops the actor's state."""
+        try:
+            if self.quarantined:
+                return self._held()
+            return await (await self._loaded()).handle(message)
+        except StoreUnavailable as error:
+            self._actor = None
+            return answers.broken(error)
+        except StoreDamaged as error:
+            self._crashed(error)
+            return self._held() if self.quarantined else answers.broken(error)
+        except Exception as error:  # noqa: BLE001  a mailbox survives any actor
+            self._crashed(error)
+            return self._held() if self.quarantined else DIED
+        except trio.Cancelled:
+            self._actor = None
+            raise
+        finally:
+            self._used_at = trio.current_time()
 
     async def passivate(self) -> None:
         if self._actor is not None:
             await self._actor.passivate()
 
-    def refusal(self) -> Refusal | None:
-        """Return why this cell takes nothing, if it is quarantined."""
-        if not self.quarantined:
-            return None
+    def _held(self) -> Refusal:
+        """Return why this cell takes nothing."""
         fix = "see `osiris health`; other tasks go on"
         return Refusal("quarantined", f"{self.name} is held: {self.quarantined}", fix)
+
+    def _end_visit(self) -> None:
+        self._is_visited = False
+        if self._left is not None:
+            self._left.set()
+            self._left = None
 
     async def _loaded(self) -> Actor[M, R]:
         if self._actor is None:
@@ -134,12 +180,9 @@ class Directory(Generic[M, R]):
         self._idle_s = idle_s
         self._resident = resident
 
-    def post(self, name: str, message: M, *, within_s: float = ASK_S) -> Envelope[M, R]:
-        """Put `message` into the mailbox of `name`, activating it if needed."""
-        return self._cell(name).mailbox.post(message, within_s=within_s)
-
     async def ask(self, name: str, message: M, *, within_s: float = ASK_S) -> R | Refusal:
-        return await self._cell(name).mailbox.ask(message, within_s=within_s)
+        """Return the answer of `name`, which is activated if needed; see `Cell.ask`."""
+        return await self._cell(name).ask(message, within_s=within_s)
 
     def quarantined(self) -> dict[str, str]:
         return {name: c.quarantined for name, c in self._cells.items() if c.quarantined}
@@ -174,6 +217,8 @@ class Directory(Generic[M, R]):
         envelope = await cell.next(self._idle_s)
         if envelope is not None:
             await cell.answer_one(envelope)
+            return False
+        if not cell.is_leaving(self._idle_s):
             return False
         await cell.passivate()
         return cell.mailbox.depth == 0
