@@ -92,6 +92,19 @@ class _Entry:
         trio.lowlevel.reschedule(self.task, outcome.Value(result))
 
 
+class _Batch:
+    """What is committed together, and since when."""
+
+    __slots__ = ("began", "entries", "units")
+
+    def __init__(self, entries: list[_Entry]) -> None:
+        self.entries = entries
+        self.units = tuple(entry.unit for entry in entries)
+        self.began = trio.current_time()
+        for entry in entries:
+            entry.begun = True
+
+
 class Writer:
     """The store the actors see. It commits only while `run` runs; reads need no `run`."""
 
@@ -108,9 +121,12 @@ class Writer:
         self._env = env
         self._lane: Lane = ThreadLane("osiris-writer") if lane is None else lane
         self._queue: deque[_Entry] = deque()
+        self._batch: _Batch | None = None
         self._ends = ends
-        self._wake = trio.Event()
+        self._changed = trio.Event()
+        self._is_running = False
         self._stopped = False
+        self._failure: BaseException | None = None
         self._refusal = _STOPPING
         self._listeners: list[Listener] = []
         self._statistics = Statistics()
@@ -121,24 +137,25 @@ class Writer:
 
         A batch that has begun is finished first. Raises WriterStuck and StoreMoved.
         """
+        self._is_running = True
         task_status.started()
+        self._begin()
         try:
-            while not self._stopped or self._queue:
-                await trio.lowlevel.checkpoint_if_cancelled()
-                await self._wait_for_units()
-                batch = self._drain()
-                if batch:
-                    await self._commit_batch(batch)
+            await self._until(lambda: self._stopped and not self._queue and not self._batch)
         finally:
-            self._stopped = True
+            self._stopped, self._is_running = True, False
+            with trio.CancelScope(shield=True):
+                await self._until(lambda: not self._batch)
             self._lane.close()
             while self._queue:
                 self._queue.popleft().answer(self._refusal)
+        if self._failure is not None:
+            raise self._failure
 
     def stop(self) -> None:
         """Take no more units; `run` ends when those that wait are committed."""
         self._stopped = True
-        self._wake.set()
+        self._changed.set()
 
     def statistics(self) -> Statistics:
         return msgspec.structs.replace(self._statistics, busy=self._busy, waiting=len(self._queue))
@@ -155,7 +172,7 @@ class Writer:
             return Busy(_RETRY_MS)
         entry = _Entry(unit)
         self._queue.append(entry)
-        self._wake.set()
+        self._begin()
 
         def take_back(_raise_cancel: trio.lowlevel.RaiseCancelT) -> trio.lowlevel.Abort:
             if entry.begun:
@@ -220,10 +237,27 @@ class Writer:
     def trouble(self) -> Trouble | None:
         return self._backend.trouble()
 
-    async def _wait_for_units(self) -> None:
-        while not self._queue and not self._stopped:
-            self._wake = trio.Event()
-            await self._wake.wait()
+    async def _until(self, is_over: Callable[[], bool]) -> None:
+        """Return when `is_over`, or when there is a failure."""
+        while self._failure is None and not is_over():
+            began = trio.current_time() if self._batch is None else self._batch.began
+            with trio.move_on_at(began + STUCK_AFTER_S):
+                await self._changed.wait()
+            self._changed = trio.Event()
+            if self._batch and trio.current_time() >= self._batch.began + STUCK_AFTER_S:
+                self._give_up(self._batch)
+
+    def _give_up(self, batch: _Batch) -> None:
+        self._ends(_STUCK)
+        self._failure = WriterStuck(_STUCK)
+        self._answer(batch, (Unknown("the commit did not report"),) * len(batch.units))
+
+    def _begin(self) -> None:
+        """Commit what waits, unless a commit is under way."""
+        if self._is_running and self._queue and not self._batch:
+            self._batch = batch = _Batch(self._drain())
+            commit = partial(self._backend.commit_batch, batch.units)
+            self._lane.start(commit, partial(self._report, batch))
 
     def _drain(self) -> list[_Entry]:
         """Take what the next commit holds: the first unit always, then while there is room."""
@@ -236,31 +270,37 @@ class Writer:
             batch.append(self._queue.popleft())
         return batch
 
-    async def _commit_batch(self, batch: list[_Entry]) -> None:
-        for entry in batch:
-            entry.begun = True
-        units = tuple(entry.unit for entry in batch)
-        outcomes: tuple[Outcome, ...] = (Unknown("the commit did not report"),) * len(batch)
-        began = self._env.monotonic()
-        scope = trio.move_on_after(STUCK_AFTER_S, shield=True)
+    def _report(self, batch: _Batch, result: outcome.Outcome[tuple[Outcome, ...]]) -> None:
+        """Answer a batch whose commit has returned or raised, and begin the next one."""
+        if batch is not self._batch:
+            return  # it was given up
         try:
-            with scope:
-                outcomes = await self._lane.call(self._backend.commit_batch, units)
-            if scope.cancelled_caught:
-                self._ends(_STUCK)
-        except StoreMoved as moved:
-            self._ends(f"store_moved: {moved}")
-            outcomes = (self._moved(moved),) * len(batch)
-            raise
-        except Exception:  # the writer's mailbox: an engine that fails answers Unknown
-            log.exception("a commit of %d units failed", len(units))
-        finally:
-            self._count_batch(outcomes, self._env.monotonic() - began)
-            for entry, result in zip(batch, outcomes, strict=True):
-                entry.answer(result)
-        if scope.cancelled_caught:
-            raise WriterStuck(_STUCK)
-        self._notify(units, outcomes)
+            outcomes = result.unwrap()
+        except BaseException as error:  # noqa: BLE001  what is no Exception comes out of `run`
+            outcomes = (self._failed(batch, error),) * len(batch.units)
+        self._answer(batch, outcomes)
+        if self._failure is None:
+            self._begin()
+
+    def _answer(self, batch: _Batch, outcomes: tuple[Outcome, ...]) -> None:
+        self._batch = None
+        self._count_batch(outcomes, trio.current_time() - batch.began)
+        for entry, result in zip(batch.entries, outcomes, strict=True):
+            entry.answer(result)
+        self._notify(batch.units, outcomes)
+        if self._stopped or self._failure is not None:
+            self._changed.set()
+
+    def _failed(self, batch: _Batch, error: BaseException) -> Failed | Unknown:
+        """Return what the units of a commit that raised are told."""
+        if isinstance(error, StoreMoved):
+            self._ends(f"store_moved: {error}")
+            self._failure = error
+            return self._moved(error)
+        if not isinstance(error, Exception):
+            self._failure = error
+        log.error("a commit of %d units failed", len(batch.units), exc_info=error)
+        return Unknown("the commit did not report")
 
     def _moved(self, moved: StoreMoved) -> Failed | Unknown:
         """Take no more units; return what those of the batch at hand are told."""

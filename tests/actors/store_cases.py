@@ -5,6 +5,7 @@ from typing import Protocol
 
 import lmdb
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from osiris_actors.store.backend import RecordBackend
 from osiris_actors.store.checksum import Table
@@ -92,8 +93,12 @@ async def together(store: Writer, *units: Unit) -> tuple[Outcome, ...]:
         outcomes[place] = await store.commit(unit)
 
     async with trio.open_nursery() as nursery:
+        store._is_running = False
         for place, unit in enumerate(units):
             nursery.start_soon(commit, place, unit)
+        await wait_all_tasks_blocked()
+        store._is_running = True
+        store._begin()
 
     assert store.statistics().batches == before + 1
     return tuple(outcomes[place] for place in range(len(units)))

@@ -1,25 +1,41 @@
 """The writer's thread."""
 
 import threading
+from collections.abc import Callable
+from typing import TypeVar
 
+import outcome
 import pytest
 import trio
 
 from osiris_actors.store.lane import ThreadLane
 
+T = TypeVar("T")
 
-async def test_a_lane_is_one_thread_that_outlives_calls_nobody_waits_for() -> None:
-    lane = ThreadLane("test")
-    gate = threading.Event()
-    first = await lane.call(threading.get_ident)
 
-    with trio.move_on_after(0.01) as scope:
-        await lane.call(gate.wait, 10)
-    gate.set()
+async def done(lane: ThreadLane, job: Callable[[], T]) -> tuple[T, int]:
+    """Return what came of a job, and the thread that it was told in."""
+    told = trio.Event()
+    results: list[tuple[outcome.Outcome[T], int]] = []
 
-    assert scope.cancelled_caught
+    def then(result: outcome.Outcome[T]) -> None:
+        results.append((result, threading.get_ident()))
+        told.set()
+
+    lane.start(job, then)
     with trio.fail_after(5):
-        assert await lane.call(threading.get_ident) == first != threading.get_ident()
-        with pytest.raises(ZeroDivisionError):
-            await lane.call(divmod, 1, 0)
+        await told.wait()
+    return results[0][0].unwrap(), results[0][1]
+
+
+async def test_jobs_run_in_one_thread_and_their_outcome_is_told_in_the_event_loop() -> None:
+    lane = ThreadLane("test")
+
+    first, told_in = await done(lane, threading.get_ident)
+    second, _ = await done(lane, threading.get_ident)
+
+    assert told_in == threading.get_ident()
+    assert first == second != told_in
+    with pytest.raises(ZeroDivisionError):
+        await done(lane, lambda: 1 // 0)
     lane.close()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar, TypeVarTuple
 
+import outcome
 import trio
 
 from osiris.core import events as ev
@@ -142,9 +143,9 @@ class SlowLane(InlineLane):
     def __init__(self, rng: random.Random) -> None:
         self._rng = rng
 
-    async def call(self, function: Callable[[*Ts], T], *args: *Ts) -> T:
+    async def _run(self, job: Callable[[], T], then: Callable[[outcome.Outcome[T]], None]) -> None:
         await trio.sleep(self._rng.choice((0, 0, self._rng.random() * SLOWEST_S)))
-        return await super().call(function, *args)
+        await super()._run(job, then)
 
 
 class World:
