@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from osiris.core import canon, commands, stub
-from osiris.core.commands import Command, Handoff, Observe
+from osiris.core.commands import Command, Handoff, Observe, Precheck, Recall
 from osiris.core.decision import Payload
 from osiris.core.errors import Refusal
 from osiris.core.loop_call import Call, see
@@ -142,6 +142,8 @@ class Ingest:
         command = commands.parse(tool, whole)
         if isinstance(command, Refusal):
             return Refused(command, size + self._tokens(text))
+        if isinstance(command, Precheck | Recall):  # never stored under a key
+            return Ingested(command, "", size)
         content = canon.hexdigest("content", [tool, shown, text if isinstance(text, str) else ""])
         match command:
             case Handoff(op="return", result=str(result_text)):

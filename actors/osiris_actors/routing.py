@@ -1,6 +1,6 @@
 """Which stream a call is for, under which key, and who calls.
 
-Rule 1: a command key is the caller's `key`, else nonce plus JSON-RPC id.
+Rule 1: a command key is the caller's `key`, else nonce plus JSON-RPC id; a read has none.
 Rule 2: a call without `task` is for the task that its connection last planned or resumed; what is
         on its way to a mailbox already counts.
 Rule 3: a task is named by any prefix of 4 or more that fits one.
@@ -10,7 +10,7 @@ Rule 4: a new task's id is the first 8 hex digits of H(store id, command key), l
 from collections import OrderedDict
 
 from osiris.core import canon, index
-from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan
+from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.errors import Refusal
 from osiris.service import Ask, Caller
 from osiris_actors.store.contract import Key, Store
@@ -24,7 +24,9 @@ BROKEN = Refusal("actor_died", "the call failed inside OSIRIS", "call again; see
 
 
 def key_of(caller: Caller, ask: Ask, command: Command, content: str, now_ms: int) -> Key:
-    """Return the key of a command."""
+    """Return the key of a command; of a precheck, which is never stored, only its time."""
+    if isinstance(command, Precheck):
+        return Key("", "", now_ms)
     parts = ("key", command.key) if command.key else ("call", caller.nonce, ask.request_id)
     return Key(canon.hexdigest("key", parts), content, now_ms)
 

@@ -39,6 +39,7 @@ class Ask(Struct, frozen=True):
     arguments: int
     payload: Payload | None = None
     blob: Blob | None = None
+    call: str = ""
     seen: CallEntry | None = None
     ceilings: dict[str, int] = {}
     contract: str = ""
@@ -159,6 +160,7 @@ class TaskActor:
             payload=ask.payload,
             ref=ref,
             dropped_before=ref is not None and await self._dropped(ask, ref),
+            call=ask.call,
             seen=ask.seen,
             memory=await self._memory(command),
             ceilings=ask.ceilings,

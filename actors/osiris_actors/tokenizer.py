@@ -14,6 +14,7 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +24,7 @@ from osiris.core.tokens import RULER, Count
 
 SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 PIECE = 1 << 18
+_SHORT = 64  # the first lines of many replies are alike
 _TRIES = 200
 _ERROR_OF_A_CUT = 32
 
@@ -58,6 +60,7 @@ class Tokenizer:
 
     def __init__(self) -> None:
         self._encoder: Encoder | None = None
+        self._short = lru_cache(maxsize=256)(self._counted)
 
     @property
     def is_loaded(self) -> bool:
@@ -68,7 +71,12 @@ class Tokenizer:
         self._encoder = _encoder(_vocabulary())
 
     def count(self, text: str) -> Count:
-        """Return the tokens of a text of any length."""
+        """Return the tokens of a text of any length; those of short ones are remembered."""
+        if self._encoder is None or len(text) > _SHORT:
+            return self._counted(text)
+        return self._short(text)
+
+    def _counted(self, text: str) -> Count:
         encoder = self._encoder
         if encoder is None:
             return tokens.estimate(text)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import unicodedata
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -20,12 +21,18 @@ _json = msgspec.json.Encoder(order="deterministic")
 
 def digest(purpose: str, parts: Iterable[str | bytes]) -> bytes:
     """Return the 32 byte hash of `parts` under `purpose`."""
-    hasher = hashlib.sha256()
-    for part in (VERSION, purpose, *parts):
+    pieces = [_purpose(purpose)]
+    for part in parts:
         raw = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass")
-        hasher.update(len(raw).to_bytes(8, "big"))
-        hasher.update(raw)
-    return hasher.digest()
+        pieces += (len(raw).to_bytes(8, "big"), raw)
+    return hashlib.sha256(b"".join(pieces)).digest()
+
+
+@lru_cache(maxsize=256)
+def _purpose(purpose: str) -> bytes:
+    """Return the two tags that all hashes of a purpose begin with."""
+    raw = purpose.encode()
+    return b"".join(len(tag).to_bytes(8, "big") + tag for tag in (VERSION, raw))
 
 
 def hexdigest(purpose: str, parts: Iterable[str | bytes]) -> str:

@@ -18,6 +18,7 @@ from osiris.core.loop_window import Seen
 from osiris.core.memory import Entry
 from osiris.core.prices import Prices
 from osiris.core.replies import Reply
+from osiris.core.task_state import TaskState
 from osiris.core.volatile import Report
 
 NOT_PRESENTED = -1
@@ -77,9 +78,9 @@ class Facts(Struct, frozen=True):
 
     `acting` is the task that the caller acts for; `contract` and `child` are what a handoff names.
     `pins` maps pinned ids that the command names to the hash of the text known under them;
-    `ref` is what is known of the ref that the command names; `seen` is the same call as another
-    agent of this project made it within 24 hours; `ceilings` are by level and unit
-    (day/tokens), `day_held` is what is reserved under them.
+    `ref` is what is known of the ref that the command names; `call` is the key of the call that a
+    precheck names, `seen` the same call as another agent of this project made it within 24 hours;
+    `ceilings` are by level and unit (day/tokens), `day_held` is what is reserved under them.
 
     `volatile` is what changes in the head or contract at hand, `tools` how many a contract lists;
     `file` is a path as it was read before, `diff` what changed since; `found` is the compass's
@@ -97,6 +98,7 @@ class Facts(Struct, frozen=True):
     payload: Payload | None = None
     ref: RefEntry | None = None
     dropped_before: bool = False
+    call: str = ""
     seen: CallEntry | None = None
     memory: tuple[Entry, ...] = ()
     ceilings: Mapping[str, int] = {}
@@ -138,7 +140,8 @@ class Decision(Struct, frozen=True):
     """`delivered` are tokens of the reply that the model wanted as they are: no overhead.
 
     `bumps` raise fences: (contract, new value); `holds` are streams that must stand where they
-    were seen: (stream, version).
+    were seen: (stream, version). `states` are the task's after each event, where deciding took
+    them.
     """
 
     events: tuple[ev.Event, ...]
@@ -148,6 +151,7 @@ class Decision(Struct, frozen=True):
     opens: Opening | None = None
     bumps: tuple[tuple[str, int], ...] = ()
     holds: tuple[tuple[str, int], ...] = ()
+    states: tuple[TaskState, ...] = ()
 
 
 def refuse(code: str, what: str, fix: str) -> Decision:

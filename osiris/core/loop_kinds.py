@@ -94,7 +94,7 @@ def kind_of(tool: str, args: Mapping[str, Any]) -> Kind:
     """Return what the call can do."""
     command = command_of(tool, args)
     if command is not None:
-        return _kind_of_commands(simple_commands(command), redirects=">" in _bare(command))
+        return _kind_of_line(command[:_SHELL_CHARS])
     words = words_of(tool)
     return _kind_of_act(args) if "editor" in words else _kind_of_name(words)
 
@@ -137,6 +137,12 @@ def _words(part: str) -> tuple[str, ...]:
     if not words:
         return ()
     return (words[0].rpartition("/")[2], *words[1:])
+
+
+@lru_cache(maxsize=256)
+def _kind_of_line(command: str) -> Kind:
+    """Return what a command line can do; a call asks several times."""
+    return _kind_of_commands(simple_commands(command), redirects=">" in _bare(command))
 
 
 def _kind_of_commands(commands: list[tuple[str, ...]], *, redirects: bool) -> Kind:

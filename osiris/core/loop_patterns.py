@@ -84,8 +84,7 @@ def cycle(seen: tuple[Seen, ...]) -> tuple[int, int]:
     for period in PERIODS:
         matched = _matched(seen, period)
         rounds = (matched + period) // period
-        unit = {(call.call, call.signature, call.state) for call in seen[-period:]}
-        if rounds > 1 and len(unit) > 1:
+        if rounds > 1 and len({(c.call, c.signature, c.state) for c in seen[-period:]}) > 1:
             return period, rounds
     return 0, 0
 

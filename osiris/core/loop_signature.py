@@ -69,7 +69,29 @@ VOLATILE: Final[dict[str, str]] = {
     ),
 }  # fmt: skip
 
-_VOLATILE: Final = [re.compile(pattern) for pattern in VOLATILE.values()]
+# Of these a text has one if the pattern of that name is to match; no row: it may match any text.
+# To look for them is ten times cheaper than a search that finds nothing.
+HINTS: Final[dict[str, tuple[str, ...]]] = {
+    "escape": ("\x1b[",),
+    "uuid": ("-",),
+    "date": (":",),
+    "long_duration": ("n ", "ook ", "fter "),
+    "address": ("0x",),
+    "process": ("id", "ID", "rocess", "hread"),
+    "syslog": ("]:",),
+    "temp": ("tmp/", "/var/folders/"),
+    "windows_temp": (":\\",),
+    "request": ("id", "Id", "iD", "ID"),
+    "request_id": (
+        "eq_", "sg_", "vt_", "all_", "oolu_", "hatcmpl_", "esp_", "race_",
+        "eq-", "sg-", "vt-", "all-", "oolu-", "hatcmpl-", "esp-", "race-",
+    ),
+    "clock_field": ('"', "'"),
+}  # fmt: skip
+
+_VOLATILE: Final = [
+    (HINTS.get(name, ("",)), re.compile(pattern)) for name, pattern in VOLATILE.items()
+]
 _NAMED: Final = re.compile(
     r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|(?:[A-Za-z]:)?[\w.~@-]*[/\\][\w./\\~@-]*|\w*\d\w*"
 )
@@ -93,8 +115,11 @@ def fault(text: str) -> str:
 
 def stable(text: str) -> str:
     """Return `text` with every volatile part cut out."""
-    for volatile in _VOLATILE:
-        text = volatile.sub("", text)
+    for hints, volatile in _VOLATILE:
+        for hint in hints:
+            if hint in text:
+                text = volatile.sub("", text)
+                break
     return text
 
 

@@ -130,7 +130,7 @@ def gain_of(window: Window, seen: Seen) -> Gain:
     if seen.outcome == "ok" and _is_change(window, seen):
         return "change"
     if seen.outcome in FAILURES:
-        return "" if any(old.fault == seen.fault for old in window.seen) else "content"
+        return "" if seen.fault in [old.fault for old in window.seen] else "content"
     return "content" if _is_news(window, seen) else ""
 
 
@@ -161,17 +161,15 @@ def _is_change(window: Window, seen: Seen) -> bool:
     if seen.kind not in {"write", "run"}:
         return False
     if seen.state:
-        return all(old.state != seen.state for old in window.seen)
-    return not any(
-        old.call == seen.call and (seen.kind == "run" or old.signature == seen.signature)
-        for old in window.seen
-    )
+        return seen.state not in [old.state for old in window.seen]
+    same = [old.signature for old in window.seen if old.call == seen.call]
+    return seen.signature not in same if seen.kind == "write" else not same
 
 
 def _is_news(window: Window, seen: Seen) -> bool:
     if not seen.signature:
-        return all(old.call != seen.call for old in window.seen)
-    return all(old.signature != seen.signature for old in window.seen)
+        return seen.call not in [old.call for old in window.seen]
+    return seen.signature not in [old.signature for old in window.seen]
 
 
 def _tallied(tallies: tuple[Tally, ...], seen: Seen) -> tuple[Tally, ...]:

@@ -98,11 +98,10 @@ def _action(state: TaskState, command: Observe, facts: Facts) -> Decision:
     )
     stored = () if payload is None else delivering.stored(command.tool, payload, facts)
     events = (event, *stored)
-    reply = with_verdict(
-        delivering.answer(planning.fold(state, events, facts), mode, facts), verdict
-    )
+    states = planning.states(state, events, facts)
+    reply = with_verdict(delivering.answer(states[-1], mode, facts), verdict)
     delivered = payload.tokens if payload is not None and reply.block is not None else 0
-    return Decision(events, reply, delivered=delivered)
+    return Decision(events, reply, delivered=delivered, states=states)
 
 
 def _seen(tool: str, command: Observe, facts: Facts) -> Seen:

@@ -159,6 +159,14 @@ def _differs(known: str, said: str) -> bool:
 
 
 def fold(state: TaskState, events: tuple[ev.Event, ...], facts: Facts) -> TaskState:
+    """Return the state after `events`."""
+    return (state, *states(state, events, facts))[-1]
+
+
+def states(state: TaskState, events: tuple[ev.Event, ...], facts: Facts) -> tuple[TaskState, ...]:
+    """Return the state after each of `events`."""
+    found: list[TaskState] = []
     for event in events:
         state = apply(state, ev.Stamped(facts.now_ms, facts.agent, event))
-    return state
+        found.append(state)
+    return tuple(found)

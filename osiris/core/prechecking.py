@@ -32,7 +32,8 @@ def precheck(state: TaskState, command: Precheck, facts: Facts) -> Decision:
     if budget_word(state) == "over":
         return _denied("budget_exceeded", "ask for a larger budget with plan update budget=", "")
     args = command.args or {}
-    verdict = foresee(state.loop, call_key(command.tool, args), facts.now_ms)
+    call = facts.call or call_key(command.tool, args)
+    verdict = foresee(state.loop, call, facts.now_ms)
     if verdict.level in ("block", "stop"):
         return Decision((), with_verdict(Reply((("allow", "no"),)), verdict))
     allowed = Reply((("allow", "yes"), *drift_pairs(state, facts)))

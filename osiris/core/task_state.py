@@ -94,13 +94,14 @@ def apply(state: TaskState, stamped: ev.Stamped) -> TaskState:
     """Return the state after `stamped`, the next event of its stream."""
     changed = _APPLY[type(stamped.event)](state, stamped.event, stamped)
     changed["version"] = state.version + 1
-    return _seal(state, replace(state, **changed))
+    after = replace(state, **changed)
+    return after if _ZONES.isdisjoint(changed) else _seal(state, after)
+
+
+_ZONES = frozenset({"objective", "steps", "contract", "head", "tail"})
 
 
 def _seal(before: TaskState, after: TaskState) -> TaskState:
-    zones = ("objective", "steps", "contract", "head", "tail")
-    if all(getattr(before, zone) is getattr(after, zone) for zone in zones):
-        return after
     zone_b = prefix.zone_b(after.objective, (s.text for s in after.steps), after.contract)
     seal = prefix.seal(after.task, after.head, zone_b, after.tail)
     if seal == before.seal:

@@ -1,12 +1,13 @@
 """What a result says, without what differs at every run."""
 
+import re
 import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osiris.core.loop_signature import fault, signature
+from osiris.core.loop_signature import HINTS, VOLATILE, fault, signature
 
 
 @pytest.mark.parametrize(
@@ -113,3 +114,30 @@ def test_one_error_about_two_things_is_one_fault(one: str, other: str) -> None:
 
 def test_two_errors_are_two_faults() -> None:
     assert fault("error: permission denied") != fault("error: disk full")
+
+
+_SAMPLES = (
+    "took 4 min", "an 5 h", "aook 7 minutes", "pid=4711", "thread 9", "0x7ffe12ab34", "\x1b[32m",
+    "/tmp/x", "/private/tmp/y", "/var/folders/a/b/T/c", "C:\\Temp\\x1", ":\\a\\tmp\\b",
+    "sshd[812]:",
+    "Nov 13 10:30", "mall-4711abcde", "xrace_12345678", "call_12345678", "'now' \x0c: 5",
+    '"updated_at":\u00a05', "message-ID: 5", "Request iD = 9", "2026-11-03T10:04:05Z",
+    "8f14e45f-ceea-467f-9575-4ab4da0a4e8b", "0.34s", "1763000000123",
+)  # fmt: skip
+_TEXTS = st.lists(st.sampled_from(_SAMPLES) | st.text(max_size=12), max_size=8).map(" ".join)
+
+
+@given(_TEXTS)
+def test_a_text_without_the_hints_of_a_pattern_has_nothing_for_it(text: str) -> None:
+    found = {name for name, pattern in VOLATILE.items() if re.search(pattern, text)}
+
+    hinted = {name for name in VOLATILE if any(hint in text for hint in HINTS.get(name, ("",)))}
+    assert found <= hinted
+
+
+def test_every_sample_is_found_by_the_pattern_it_was_made_for() -> None:
+    found = {
+        name for name, pattern in VOLATILE.items() for text in _SAMPLES if re.search(pattern, text)
+    }
+
+    assert found == VOLATILE.keys()

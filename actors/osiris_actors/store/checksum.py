@@ -29,10 +29,8 @@ _TAGS: dict[Table, bytes] = {table: table.encode() + b"\0" for table in TABLES}
 
 def checksum(table: Table, key: bytes, body: bytes) -> bytes:
     """Return the CHECKSUM_BYTES that stand before `body`."""
-    hasher = blake2b(_TAGS[table], digest_size=CHECKSUM_BYTES)
-    hasher.update(len(key).to_bytes(2, "big") + key)
-    hasher.update(body)
-    return hasher.digest()
+    whole = b"".join((_TAGS[table], len(key).to_bytes(2, "big"), key, body))
+    return blake2b(whole, digest_size=CHECKSUM_BYTES).digest()
 
 
 def matches(table: Table, key: bytes, stored: bytes) -> bool:
