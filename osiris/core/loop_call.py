@@ -93,7 +93,7 @@ def _range(call: Call, text: str) -> tuple[str, Range]:
     """Return the file a call is about, as 8 hex, and the lines it read; (0, 0): none are known."""
     shell = command_of(call.tool, call.args)
     if shell is not None:
-        found = _SED_RANGE.search(shell[:_SHELL_CHARS])
+        found = _SED_RANGE.search(shell[:_SHELL_CHARS]) if "sed" in shell else None
         return (_subject(found[3]), (int(found[1]), int(found[2]))) if found else ("", (0, 0))
     path = next((call.args[key] for key in _FILE_KEYS if isinstance(call.args.get(key), str)), None)
     if path is None:

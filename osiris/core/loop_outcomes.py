@@ -131,10 +131,20 @@ def progress_of(text: str) -> int:
         found = min(int(match[1]) * 10 + int(match[2] or 0), DONE)
     if found >= 0:
         return found
-    for match in _RATIO.finditer(tail) if "/" in tail or "of" in tail else ():
+    for match in _RATIO.finditer(tail) if _may_have_ratio(tail) else ():
         done, total = int(match[1]), int(match[2])
         found = done * DONE // total if 0 <= done <= total and total else found
     return found
+
+
+def _may_have_ratio(text: str) -> bool:
+    """Say whether a digit stands before a slash or an `of`."""
+    return any(
+        before.rstrip(" ")[-1:].isdigit()
+        for sign in ("/", "of")
+        if sign in text
+        for before in text.split(sign)[:-1]
+    )
 
 
 def asked_wait_ms(text: str) -> int:

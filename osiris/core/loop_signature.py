@@ -31,9 +31,9 @@ VOLATILE: Final[dict[str, str]] = {
     "time": (
         r"[0-9](?<![\w:.].)(?:"
         r"\d{3}[-/]\d\d[-/]\d\d[T ]\d\d?:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?"
-        r"|\d?:\d\d:\d\d(?:[.,]\d+)?(?![\w:])"
-        r"|(?<=1)[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b)"
+        r"|\d?:\d\d:\d\d(?:[.,]\d+)?(?![\w:]))"
     ),
+    "epoch": r"1(?<![\w:.].)[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b",
     "date": (
         r"[JFMASOND](?<!\w.)(?:an|eb|ar|pr|ay|un|ul|ug|ep|ct|ov|ec) {1,2}\d{1,2}(?: \d{4})?,?"
         r" \d\d?:\d\d(?::\d\d)?(?: \d{4})?"
@@ -74,6 +74,8 @@ VOLATILE: Final[dict[str, str]] = {
 HINTS: Final[dict[str, tuple[str, ...]]] = {
     "escape": ("\x1b[",),
     "uuid": ("-",),
+    "time": (":",),
+    "epoch": ("15", "16", "17", "18", "19"),
     "date": (":",),
     "long_duration": ("n ", "ook ", "fter "),
     "address": ("0x",),
