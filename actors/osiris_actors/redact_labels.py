@@ -24,6 +24,8 @@ _PASSWORD = frozenset(
         "password", "passwd", "pwd", "passphrase",
     }
 )  # fmt: skip
+# what a name must contain to name a secret
+NAMES = r"(?i)passw|pwd|passphrase|secret|credential|authorization|cookie|key|token"
 # words before `key` and `token` that make a secret of them
 _KEYS = frozenset(
     {

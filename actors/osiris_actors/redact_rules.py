@@ -35,6 +35,9 @@ _IS = r"(?::|:?=>?|%3[AaDd])"
 # base64 of ASCII text: the top bit of each of three bytes is zero
 _B64 = "[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
 
+# so much of it that it cannot be anything else; kingfisher looks into more than that
+BASE64_TEXT = f"(?:{_B64}){{5}}"
+
 ROWS: tuple[Row, ...] = (
     Row("aws-id", r"\b((?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16})\b"),
     Row(
@@ -73,6 +76,7 @@ ROWS: tuple[Row, ...] = (
         CREDENTIAL,
         r"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/@:\"'<>]*:([^\s/@\"'<>]{3,})@[A-Za-z0-9\[]",
         "password",
+        r"://[^\s/@:\"'<>]*:[^\s/@\"'<>]{3,}@",
     ),
     Row(
         CREDENTIAL,

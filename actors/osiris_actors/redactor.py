@@ -6,8 +6,9 @@ Rule 2: the project's own list works at once; kingfisher's rules join it when th
         finds that touch are one.
 Rule 3: a text is looked through by two sets of patterns first; only rows that occur are matched one
         by one. (One set for all takes 0.6 s a megabyte on hostile text, two take 0.1 s.)
-Rule 4: base64 of text is looked into, once; what is already a sentinel is left alone.
-Rule 5: in JSON every text and key is looked at by itself, and what stands under the key of a secret
+Rule 4: a short text is asked first whether it can hold a secret at all (`redact_gate`).
+Rule 5: base64 of text is looked into, once; what is already a sentinel is left alone.
+Rule 6: in JSON every text and key is looked at by itself, and what stands under the key of a secret
         is one.
 """
 
@@ -25,6 +26,7 @@ import trio
 
 from osiris.core.query_re2 import Finder, PatternSet
 from osiris.core.stub_json import is_array, is_object
+from osiris_actors.redact_gate import GATED, OWN, Gate, gate_for
 from osiris_actors.redact_labels import (
     is_cookie,
     is_header,
@@ -86,6 +88,7 @@ class Redactor:
             _Part([row for row in ROWS if row.check != "shape"]),
         )
         self._scanner: Scanner | None = None
+        self._gate: Gate | None = Gate(OWN)
         self._loaded = trio.Event()
 
     @property
@@ -93,13 +96,21 @@ class Redactor:
         """Say whether kingfisher's rules are in use."""
         return self._scanner is not None
 
+    @property
+    def is_gated(self) -> bool:
+        """Say whether short texts are asked first if they can hold a secret."""
+        return self._gate is not None
+
     def load(self, cache_dir: Path) -> None:
         """Load kingfisher's rules: 3.5 s, 0.5 s from its cache; for a thread."""
         from kingfisher_sdk import Rules  # noqa: PLC0415  (43 MB that only this thread should pay)
         from kingfisher_sdk import Scanner as Kingfisher  # noqa: PLC0415  (same)
 
         cache_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._scanner = Kingfisher(Rules(cache_dir=cache_dir))
+        rules = Rules(cache_dir=cache_dir)
+        gate = gate_for(rules)
+        self._scanner = Kingfisher(rules)
+        self._gate = gate
 
     async def start(
         self,
@@ -123,7 +134,7 @@ class Redactor:
         if len(text) < _SHORTEST:
             return text, 0
         data = text.encode("utf-8", "surrogatepass")
-        finds = self._merged(data)
+        finds = self._merged(data) if self._may_hold(data) else []
         if not finds:
             return text, 0
         pieces: list[bytes] = []
@@ -135,13 +146,17 @@ class Redactor:
 
     def redact_tree(self, value: Any) -> tuple[Any, int]:
         """Return a JSON value without the secrets in its texts and keys, and their number."""
-        texts: list[str] = []
-        labelled = _collect(value, texts)
-        whole = _LEAF.join(texts)
-        if not labelled and not self._merged(whole.encode("utf-8", "surrogatepass")):
+        texts, names = _collected(value)
+        whole = _LEAF.join((*texts, *names)).encode("utf-8", "surrogatepass")
+        if not self._may_hold(whole):
+            return value, 0
+        if not any(map(names_secret, names)) and not self._merged(whole):
             return value, 0
         hits: list[int] = []
         return self._tree(value, "", hits), sum(hits)
+
+    def _may_hold(self, data: bytes) -> bool:
+        return self._gate is None or len(data) > GATED or self._gate.may_hold(data)
 
     def _tree(self, value: Any, label: str, hits: list[int]) -> Any:
         """Return `value` clean; `label` is the key it stands under if that names a secret."""
@@ -259,9 +274,10 @@ def _holds(row: Row, data: bytes, start: int, secret: bytes) -> bool:
             return is_cookie(value)
 
 
-def _collect(value: Any, texts: list[str]) -> bool:
-    """Add all texts and keys of a JSON value to `texts`; say whether a key names a secret."""
-    named = False
+def _collected(value: Any) -> tuple[list[str], list[str]]:
+    """Return the texts and the keys of a JSON value."""
+    texts: list[str] = []
+    names: list[str] = []
     stack: list[object] = [value]
     while stack:
         item = stack.pop()
@@ -270,7 +286,6 @@ def _collect(value: Any, texts: list[str]) -> bool:
         elif is_array(item):
             stack += item
         elif is_object(item):
-            texts += item
+            names += item
             stack += item.values()
-            named = named or any(map(names_secret, item))
-    return named
+    return texts, names

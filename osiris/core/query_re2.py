@@ -18,6 +18,7 @@ import re2
 from osiris.core.errors import Refusal
 
 MAX_PATTERN = 4_000
+BadPatternError = re2.error
 _PROGRAM_BYTES = 2 << 20
 _WINDOW = 64 << 10
 _SMALLEST_WINDOW = 2 << 10
@@ -131,6 +132,28 @@ class PatternSet:
     def matching(self, data: bytes) -> list[int]:
         """Return the indexes of the patterns that occur in `data`."""
         return self._set.Match(data) or []
+
+
+class Sieve:
+    """Says which of many patterns may occur, by the literal texts that each of them needs.
+
+    A pattern that it does not name cannot match; one that needs no literal text is always named.
+    """
+
+    __slots__ = ("_filter",)
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        """Raise re2.error if RE2 does not take one of `patterns`."""
+        options = re2.Options()
+        options.log_errors = False
+        self._filter = re2.Filter()
+        for pattern in patterns:
+            self._filter.Add(pattern.encode(), options)
+        self._filter.Compile()
+
+    def possible(self, data: bytes) -> list[int]:
+        """Return the indexes of the patterns that may occur in `data`."""
+        return self._filter.Match(data, potential=True) or []
 
 
 class Finder:
