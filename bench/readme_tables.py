@@ -31,6 +31,7 @@ from osiris.core.commands import arguments_of
 from osiris.core.errors import CODES
 from osiris.core.handoff import DEPTH, LEASE_S, MOVES
 from osiris.core.loop_rules import RULES, WORDS
+from osiris.core.overhead import KINDS as OVERHEAD
 from osiris.home import CONNECTION_KEYS
 from osiris.server.tools import SIX
 
@@ -195,7 +196,7 @@ def prune_modes() -> str:
 
 
 def overhead() -> str:
-    kinds = ", ".join(ledger.OVERHEAD)
+    kinds = ", ".join(OVERHEAD)
     return f"Overhead: {kinds}. Proofs: {', '.join(ledger.PROOFS)}."
 
 

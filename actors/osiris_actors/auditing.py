@@ -4,15 +4,12 @@ Rule 1: it reads the store and nothing else, so it runs with and without an owne
 Rule 2: damage is collected, never raised: an audit names all it finds.
 """
 
-from collections.abc import AsyncIterator
-
 from osiris.core import events as ev
 from osiris.core import ledger, refs
 from osiris.core.audit import Audit, Finding
-from osiris.core.task_state import add
+from osiris_actors.recount import Recount, history
 from osiris_actors.store.contract import Store, StoreDamaged
 
-PAGE = 500
 STARTS = "owner/starts"
 STOPS = "owner/stops"
 
@@ -49,6 +46,7 @@ async def _audit(
     store: Store, scope: str, streams: tuple[str, ...], found: tuple[Finding, ...], owners: int
 ) -> Audit:
     reader = _Reader(store, found)
+    await reader.counted.begin()
     for stream in streams:
         await reader.stream(stream)
     whole = scope == "store"
@@ -76,14 +74,14 @@ class _Reader:
         self.verified = 0
         self.events = 0
         self.redacted = 0
+        self.counted = Recount(store)
         self._store = store
-        self._postings: dict[str, int] = {}
 
     async def stream(self, name: str) -> None:
         try:
-            async for stamped in self._history(name):
+            async for stamped in history(self._store, name):
                 self.events += 1
-                self._postings = add(self._postings, ledger.deltas((stamped,)))
+                self.counted.take(name, stamped)
                 if isinstance(stamped.event, ev.RefStored):
                     self.redacted += stamped.event.redacted
                     await self._payload(stamped.event.sha256)
@@ -91,21 +89,10 @@ class _Reader:
             self._note(damage)
 
     async def difference(self) -> int:
-        """Return how far the accounts are from zero and from the events."""
-        counters = await self._store.counters("ledger/")
-        apart = sum(
-            abs(counters.get(name, 0) - self._postings.get(name, 0))
-            for name in {**counters, **self._postings}
-        )
-        named = {n: v for n, v in counters.items() if n.startswith("ledger/all/")}
-        return apart + abs(ledger.balance(named))
-
-    async def _history(self, name: str) -> AsyncIterator[ev.Stamped]:
-        after = 0
-        while page := await self._store.history(name, after, PAGE):
-            for _, raw in page:
-                yield ev.decode(raw)
-            after = page[-1][0]
+        """Return how far the accounts are from zero, and all counters from the events."""
+        apart = sum(map(abs, (await self.counted.off()).values()))
+        accounts = await self._store.counters("ledger/all/")
+        return apart + abs(ledger.balance(accounts))
 
     async def _payload(self, sha256: str) -> None:
         if sha256 in self.externalized:

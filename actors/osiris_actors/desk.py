@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from osiris import __version__
-from osiris.core import audit, index, refs, reporting
+from osiris.core import audit, index, refs, reporting, savings
 from osiris.core import events as ev
 from osiris.core.commands import Observe, Recall
 from osiris.core.errors import Refusal
@@ -136,8 +136,18 @@ class RuntimeDesk:
         return audit.as_json(found), b""
 
     async def _savings(self, args: Args, _: bytes) -> Found | Refusal:
-        found = await self.system.ledger.ask(Balance(str(args.get("scope", "all"))))
-        return (msgspec.structs.asdict(found), b"") if isinstance(found, Accounts) else found
+        by: Any = args.get("by")
+        if by is not None and by not in savings.REST:
+            names = ", ".join(savings.REST)
+            return Refusal("bad_argument", f"savings by {str(by)[:40]!r}", f"say one of {names}")
+        found = await self.system.ledger.ask(Balance(str(args.get("scope", "all")), by))
+        if not isinstance(found, Accounts):
+            return found
+        rows = [msgspec.structs.asdict(row) for row in found.rows]
+        for row in rows if by == "task" else ():
+            raw = await self.store.get_index(f"task/{row['name']}")
+            row["what"] = "" if raw is None else index.task_entry(raw).objective
+        return {**msgspec.structs.asdict(found), "rows": rows}, b""
 
     async def _put(self, args: Args, body: bytes) -> Found | Refusal:
         """Store a text that came by pipe; it becomes readable in its project."""

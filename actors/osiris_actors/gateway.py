@@ -7,7 +7,7 @@ Rule 3: every answer is charged: to its task, or to the project when there is no
 
 import logging
 
-from osiris.core import handoff, loop_identity, loop_kinds, replies
+from osiris.core import handoff, ledger, loop_identity, loop_kinds, overhead, replies
 from osiris.core.commands import Checkpoint, Command, Handoff, Precheck, Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import CallEntry
@@ -162,16 +162,18 @@ class Gateway:
             return self._refused(caller, name, arguments)
         stream = routing.scope_stream(caller) if isinstance(name, Refusal) else f"task/{name}"
         self.system.clock.touch(stream.removeprefix("task/"))
-        reply = await self.system.recaller.recall(caller, command, stream)
-        return self._shown(reply, stream, arguments)
+        found = await self.system.recaller.recall(caller, command, stream)
+        return self._shown(found.reply, stream, arguments, tool=found.tool)
 
-    def _shown(self, reply: Reply | Refusal, stream: str, arguments: int) -> Answer:
+    def _shown(
+        self, reply: Reply | Refusal, stream: str, arguments: int, *, tool: str = ""
+    ) -> Answer:
         """Charge a reply that no actor gave, and return it as text."""
         cost = {"arguments": arguments}
         parts = replies.parts(reply)
         for kind, text in parts.items():
             cost[kind] = self.tools.count(text).n
-        self.charges.add(stream, cost)
+        self.charges.add(stream, overhead.labelled(cost, ledger.source(tool) if tool else ""))
         return Answer(replies.joined(parts), reply.is_error)
 
     async def _seen(

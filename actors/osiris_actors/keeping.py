@@ -17,7 +17,7 @@ import msgspec
 
 from osiris.core import events as ev
 from osiris.core.errors import Refusal
-from osiris_actors import answers
+from osiris_actors import answers, recount
 from osiris_actors.gateway import Gateway
 from osiris_actors.store import probing
 from osiris_actors.store.contract import Damage, Selection, StoreDamaged, StoreUnavailable, Verified
@@ -46,11 +46,28 @@ class Keeping:
         self._env = gateway.system.tools.env
         self._directory = directory
 
-    async def _verify(self, args: Mapping[str, Any], _: bytes) -> Found:
+    async def _verify(self, args: Mapping[str, Any], _: bytes) -> Found | Refusal:
         deep, began = bool(args.get("deep")), time.monotonic()
         found = await self._verified(self._directory, deep=deep)
-        said = {"ok": not found.damage, "deep": deep, **_counts(found)}
+        counted = await self._counted(mends=bool(args.get("mend"))) if not found.damage else {}
+        if isinstance(counted, Refusal):
+            return counted
+        is_ok = not found.damage and (not counted["counters_off"] or counted["mended"])
+        said = {"ok": is_ok, "deep": deep, **_counts(found), **counted}
         return {**said, "seconds": round(time.monotonic() - began, 3)}, b""
+
+    async def _counted(self, *, mends: bool) -> dict[str, Any] | Refusal:
+        """Return the counters that are not what the events say; put right if that is asked."""
+        await self._system.flush()
+        failed = None
+        if mends:
+            off, failed = await recount.mend(self._store)
+        else:
+            off = await recount.off(self._store)
+        if failed is not None:
+            return answers.refusal(failed)
+        some = dict(list(off.items())[:_NAMED])
+        return {"counters_off": len(off), "off": some, "mended": mends and bool(off)}
 
     async def _verified(self, directory: Path, *, deep: bool) -> Verified:
         return await self._env.run_sync(lambda: probing.verified(directory, deep=deep))

@@ -8,24 +8,32 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from osiris.core import ledger
+from osiris.core import ledger, savings
+from osiris.core.savings import By, Row
 from osiris_actors.store.contract import Store
+
+ALL = "ledger/all/"
 
 
 class Balance(Struct, frozen=True):
-    """Return the accounts of `scope`: all, or day/NNNNNN."""
+    """Return the accounts of `scope`: all, or day/NNNNNN; with `by` row by row too."""
 
     scope: str = "all"
+    by: By | None = None
 
 
 class Accounts(Struct, frozen=True):
-    """Tokens: kept out by proof, overhead by kind, and the one net; `balance` must be zero."""
+    """Tokens: kept out by proof, overhead by kind, and the one net; `balance` must be zero.
+
+    `calls` are those of all days. `rows` sum to the accounts.
+    """
 
     kept_out: dict[str, int]
     overhead: dict[str, int]
     calls: int
     net: int
     balance: int
+    rows: tuple[Row, ...] = ()
 
 
 class LedgerActor:
@@ -37,14 +45,16 @@ class LedgerActor:
 
     async def handle(self, asked: Balance) -> Accounts:
         await self._flush()
-        prefix = f"ledger/{asked.scope}/"
-        counters = await self._store.counters(prefix)
-        named = {name.removeprefix(prefix): amount for name, amount in counters.items()}
-        kept, charged = ledger.summary(named)
+        is_all = asked.scope == "all"
+        wanted = "ledger/" if asked.by and is_all else f"ledger/{asked.scope}/"
+        counters = await self._store.counters(wanted)
+        named = {n.removeprefix(ALL): v for n, v in counters.items() if n.startswith(ALL)}
+        kept, charged = ledger.summary(named) if is_all else savings.totals(counters)
         return Accounts(
             kept_out=kept,
             overhead=charged,
             calls=named.get("calls", 0),
             net=ledger.net(kept, charged),
             balance=ledger.balance(named),
+            rows=savings.rows(counters, asked.by) if asked.by else (),
         )

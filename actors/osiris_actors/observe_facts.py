@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from osiris.core import compass, compass_catalogue, context, index, query, stub, volatile
-from osiris.core.cache_model import Calibration, Cell
+from osiris.core.cache_model import COUNTERS, Calibration, Cell
 from osiris.core.commands import Checkpoint, Command, Observe, Plan
 from osiris.core.decision import Diff, Facts, Payload
 from osiris.core.errors import Refusal
@@ -20,7 +20,6 @@ from osiris.core.index import FileEntry
 from osiris.core.query_diff import Diff as DiffQuery
 from osiris.core.query_page import Limits
 from osiris.core.task_state import TaskState
-from osiris.core.usage import COUNTERS
 from osiris_actors.answers import refusal
 from osiris_actors.store.blobs import pack, unpack
 from osiris_actors.store.contract import CHUNK_BYTES, Blob, Committed, Duplicate, Store

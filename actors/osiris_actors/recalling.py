@@ -31,13 +31,21 @@ MEMORY_PAGE = 20
 class Source(Struct, frozen=True):
     """What is queried: a stored payload, or bytes at hand; `name` labels the block.
 
-    `old` is the hash of the other payload of a diff.
+    `old` is the hash of the other payload of a diff, `tool` what the payload came from.
     """
 
     name: str
     sha256: str
     data: bytes | None
     old: str = ""
+    tool: str = ""
+
+
+class Recalled(Struct, frozen=True):
+    """An answer, and the tool that its text came from; empty for none."""
+
+    reply: Reply | Refusal
+    tool: str = ""
 
 
 class Recaller:
@@ -48,15 +56,16 @@ class Recaller:
         self._ingest = ingest
         self._refstore = refstore
 
-    async def recall(self, caller: Caller, command: Recall, stream: str) -> Reply | Refusal:
+    async def recall(self, caller: Caller, command: Recall, stream: str) -> Recalled:
         """Return one page; `stream` is the task's, or the project's when there is no task."""
         if command.op == "memory":
-            return await self._memory(caller, command, stream)
+            return Recalled(await self._memory(caller, command, stream))
         source = await self._source(caller, command, stream)
         if isinstance(source, Refusal):
-            return source
+            return Recalled(source)
         page = await self.page(command, source)
-        return page if isinstance(page, Refusal) else _shown(command, source, page)
+        found = page if isinstance(page, Refusal) else _shown(command, source, page)
+        return Recalled(found, source.tool)
 
     async def find(self, caller: Caller, ref: str, stream: str) -> RefEntry | Refusal:
         """Return the one ref that `ref` names in reach of `stream`."""
@@ -88,12 +97,12 @@ class Recaller:
                 entry = await self.find(caller, ref, stream)
                 if isinstance(entry, Refusal):
                     return entry
-                source = Source(refs.short(entry.sha256), entry.sha256, None)
+                source = Source(refs.short(entry.sha256), entry.sha256, None, tool=entry.tool)
             case Recall(ref=None, path=str(path)):
                 read = await self._ingest.read(caller, path)
                 if isinstance(read, Refusal):
                     return read
-                source = Source(plain.one_line(path, 80), "", read.encode())
+                source = Source(plain.one_line(path, 80), "", read.encode(), tool="read")
             case _:
                 fix = "send ref=mem://... or path=..."
                 return Refusal("missing_argument", "recall needs one of ref and path", fix)

@@ -5,6 +5,7 @@ from osiris.core.commands import Observe
 from osiris.core.decide import decide_scope
 from osiris.core.decision import Facts
 from osiris.core.index import RefEntry
+from osiris.core.ledger import source
 from osiris.core.memory import ScopeState, apply_scope, scope_from_snapshot, scope_to_snapshot
 from osiris.service import Answer
 from osiris_actors.answers import CONTENDED
@@ -44,7 +45,8 @@ class ScopeActor:
         await self.stream.flush()
 
     async def _decide(self, ask: Ask, command: Observe) -> Answer:
-        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob)
+        label = "" if ask.payload is None else source(command.tool or "put")
+        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob, label)
         for _ in range(ATTEMPTS):
             await self.stream.catch_up()
             answer = await self.stream.known(ask.key)

@@ -13,10 +13,11 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from osiris.core import counting, index, overhead, replies
 from osiris.core import events as ev
-from osiris.core import index, ledger, replies
 from osiris.core.decision import Decision, Opening
 from osiris.core.errors import Refusal
+from osiris.core.ledger import NOBODY
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState, apply
 from osiris.core.tokens import Count
@@ -73,13 +74,17 @@ class Tools(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """One command on its way to a commit: who, under which key, with what it cost to ask."""
+    """One command on its way to a commit: who, under which key, with what it cost to ask.
+
+    `source` labels the payload that it is about, empty for none.
+    """
 
     by: str
     at_ms: int
     key: Key | None
     arguments: int
     blob: Blob | None = None
+    source: str = ""
 
 
 class Stream(Generic[S]):
@@ -140,7 +145,9 @@ class Stream(Generic[S]):
         return await self._book(event, None)
 
     async def _book(self, event: ev.Event, pending: Pending | None) -> Outcome:
-        stamped = ev.Stamped(self.tools.env.now_ms(), "osiris", event)
+        holder = self.state.holder if isinstance(self.state, TaskState) else ""
+        by = holder if isinstance(event, ev.Charged) and holder else NOBODY
+        stamped = ev.Stamped(self.tools.env.now_ms(), by, event)
         unit, state = self._build((stamped,), Unit())
         return await self._submit(unit, state, pending)
 
@@ -184,7 +191,7 @@ class Stream(Generic[S]):
             tokens[kind] = self.tools.count(text).n
         if delivered:
             tokens["recall"] = max(0, tokens.get("recall", 0) - delivered)
-        return tokens
+        return overhead.labelled(tokens, step.source) if step.source else tokens
 
     def _unit(
         self, decision: Decision, step: Step, reply: bytes, charged: ev.Charged
@@ -242,7 +249,9 @@ class Stream(Generic[S]):
             puts.extend(Put(key, value) for key, value in found)
         raw = tuple(ev.encode(event) for event in stamped)
         append = Append(self.name, self._head.version, raw, self._snapshot(state, raw))
-        deltas = tuple(Delta(name, n) for name, n in ledger.deltas(stamped).items() if n)
+        deltas = tuple(
+            Delta(name, n) for name, n in counting.deltas(self.name, stamped).items() if n
+        )
         unit = replace(
             frame,
             appends=(append, *frame.appends),

@@ -12,7 +12,7 @@ from osiris.core.errors import Refusal
 from osiris.core.events import LeaseRearmed
 from osiris.core.handoff import LEASE_S, Contract
 from osiris.core.index import CallEntry, Due, RefEntry
-from osiris.core.ledger import day_of
+from osiris.core.ledger import day_of, source
 from osiris.core.memory import Entry
 from osiris.core.observing import pin_id
 from osiris.core.planning import split_pinned
@@ -105,7 +105,8 @@ class TaskActor:
 
     async def _decide(self, ask: Ask) -> Answer:
         changes = not isinstance(ask.command, Precheck)
-        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob)
+        label = _label(ask)
+        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob, label)
         text = await text_of(self.tools, ask.command, ask.payload, ask.blob)
         if isinstance(text, Refusal):
             return self.stream.rendered(text, step)
@@ -113,7 +114,7 @@ class TaskActor:
             ask = replace(ask, payload=text.payload, blob=text.blob)
         for _ in range(ATTEMPTS):
             await self.stream.catch_up()
-            step = Step(self._by(ask), ask.key.at_ms, ask.key, ask.arguments, ask.blob)
+            step = replace(step, by=self._by(ask), blob=ask.blob)
             known = await self.stream.known(ask.key) if changes else None
             if known is not None:
                 return self.stream.rendered(known, step)
@@ -267,6 +268,13 @@ class TaskActor:
             )
             found.extend(index.memory_entry(put.value) for put in puts if put.value)
         return tuple(sorted(found, key=lambda entry: entry.version))
+
+
+def _label(ask: Ask) -> str:
+    """Return the source of the payload that a call is about; empty for none."""
+    if ask.payload is None or not isinstance(ask.command, Observe):
+        return ""
+    return source(ask.command.tool or "read")
 
 
 def _pin_ids(command: Command, state: TaskState) -> tuple[str, ...]:

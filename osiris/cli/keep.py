@@ -16,18 +16,16 @@ KIB, MIB = 1_024, 1_048_576
 
 @click.command()
 @click.option("--deep", is_flag=True, help="Unpack and hash every payload too.")
+@click.option("--mend", is_flag=True, help="Put counters right that are not what events say.")
 @answers
-def verify(context: Context, *, deep: bool) -> Shown:
-    """Look at every record, every chain and every head; exit 1 if one is damaged.
+def verify(context: Context, *, deep: bool, mend: bool) -> Shown:
+    """Look at every record, chain, head and counter; exit 1 if one is wrong.
 
-    It may run while the store is in use. `osiris audit` also replays the chains and sums the
-    accounts.
+    It may run while the store is in use. `osiris audit` also reads every payload back.
     """
-    found = context.read("verify", {"deep": deep})
+    found = context.read("verify", {"deep": deep, **({"mend": True} if mend else {})})
     is_ok = bool(found["ok"])
-    head = (
-        "the store is sound" if is_ok else "THE STORE IS DAMAGED: stop OSIRIS and restore a backup"
-    )
+    head = "the store is sound" if is_ok else _wrong(found)
     return Shown(
         found,
         lambda at: _counted(head, found, at),
@@ -91,11 +89,18 @@ def export(context: Context, *, path: Path, task: str | None) -> Shown:
     )
 
 
+def _wrong(said: Mapping[str, Any]) -> str:
+    if said["damage"]:
+        return "THE STORE IS DAMAGED: stop OSIRIS and restore a backup"
+    return "COUNTERS ARE OFF, nothing is lost: put them right with --mend"
+
+
 def _counted(head: str, said: Mapping[str, Any], screen: Screen) -> str:
     rows = [
         ("journal", f"{many(said['events'], 'event')} in {many(said['streams'], 'stream')}"),
         ("payloads", f"{said['blobs']:,}"),
         *([("records", f"{said['records']:,} checked")] if said.get("records") else []),
+        *([("counters", _off(said))] if said.get("counters_off") else []),
     ]
     damaged = [f"{row['record']}: {row['why']}" for row in said.get("damage", ())]
     lines = [cell(head, screen), pairs(rows, screen)]
@@ -103,6 +108,10 @@ def _counted(head: str, said: Mapping[str, Any], screen: Screen) -> str:
         lines += ["", "damaged:"]
         lines += [f"  {cut(cell(row, screen), screen.columns - 2, screen)}" for row in damaged]
     return "\n".join(lines)
+
+
+def _off(said: Mapping[str, Any]) -> str:
+    return f"{said['counters_off']:,} {'put right' if said['mended'] else 'off'}"
 
 
 def _size(said: Mapping[str, Any]) -> str:

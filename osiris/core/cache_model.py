@@ -29,6 +29,7 @@ CAREFUL_S: Final = 15.0
 ENOUGH: Final = 20
 PRIOR_WEIGHT: Final = 10.0
 MAX_CELLS: Final = 4_096
+COUNTERS: Final = "cache/"
 ALIVE_SHARE: Final = 0.5
 _BAND: Final = 1.64  # standard deviations of a 90 % band
 
@@ -201,6 +202,11 @@ def is_surely_alive(provider: Provider, gap: Gap) -> bool:
 def cell_key(provider: Provider, gap: Gap) -> str:
     bucket = bisect_right(BUCKETS_S, gap.gap_s)
     return f"{provider.name}/{_ttl(provider, gap)}/{gap.model[:64]}/{bucket}"
+
+
+def counter(cell: str, *, dead: bool) -> str:
+    """Return the name of the counter of an outcome in a cell."""
+    return f"{COUNTERS}{cell}/{'dead' if dead else 'alive'}"
 
 
 def is_dead(prompt_before: int, cache_read: int) -> bool:

@@ -6,15 +6,20 @@ Rule 2: net = kept out by receipt - all overhead; it may be negative. Declared a
 Rule 3: kept out = min(payload, what that host would have shown anyway). The caps are HOSTS;
         an unknown host has the lowest. `whole` has no cap: for demos and grids, never a default.
 Rule 4: postings are a pure function of events, so counters can be rebuilt.
+Rule 5: each amount is also in one cell, by day, agent, task and source; cells sum to the accounts,
+        so that every table over them sums to the headline.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from osiris.core import events as ev
+from osiris.core import overhead, plain
 from osiris.core.task_state import add
 
-OVERHEAD = ("schema", "instructions", "arguments", "reply", "manifest", "stub", "recall")
 PROOFS = ("receipt", "declared", "estimated")
+NAME = 40  # characters of an agent's name in a cell
+NOBODY = "osiris"  # who books what no agent's call caused
 
 # characters of one result that a host shows its model (research/mcp.md 5.3, design 8)
 HOSTS: dict[str, dict[str, int]] = {
@@ -54,7 +59,8 @@ def postings(event: ev.Event) -> dict[str, int]:
     """Return the account changes of one event; they sum to zero."""
     match event:
         case ev.Charged(tokens):
-            changes = {f"overhead/{kind}": amount for kind, amount in tokens.items()}
+            kinds = overhead.grown({}, tokens)
+            changes = {f"overhead/{kind}": amount for kind, amount in kinds.items()}
             return {**changes, "model/overhead": -sum(tokens.values())}
         case ev.KeptOut(_, proof, label, tokens):
             return {f"kept_out/{proof}/{label}": tokens, f"model/kept_out/{proof}": -tokens}
@@ -67,18 +73,39 @@ def day_of(at_ms: int) -> str:
     return f"{at_ms // 86_400_000:06d}"
 
 
-def deltas(events: Iterable[ev.Stamped]) -> dict[str, int]:
-    """Return the counter changes of a unit: in all, and by day."""
+def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
+    """Return the counter changes of a unit: the accounts of all, and the cells."""
     totals: dict[str, int] = {}
     for stamped in events:
-        changes = postings(stamped.event)
-        for name, amount in changes.items():
-            for scope in ("all", f"day/{day_of(stamped.at_ms)}"):
-                counter = f"ledger/{scope}/{name}"
-                totals[counter] = totals.get(counter, 0) + amount
+        for name, amount in postings(stamped.event).items():
+            totals[f"ledger/all/{name}"] = totals.get(f"ledger/all/{name}", 0) + amount
+        for name, amount in _cells(stream, stamped).items():
+            totals[name] = totals.get(name, 0) + amount
         if isinstance(stamped.event, ev.Charged):
             totals = add(totals, {"ledger/all/calls": stamped.event.calls})
     return totals
+
+
+def _cells(stream: str, stamped: ev.Stamped) -> dict[str, int]:
+    match stamped.event:
+        case ev.Charged(tokens):
+            at = _cell(stream, stamped)
+            return {f"{at}/overhead/{kind}": amount for kind, amount in tokens.items()}
+        case ev.KeptOut(_, proof, label, tokens):
+            return {f"{_cell(stream, stamped)}/kept_out/{proof}/{label}": tokens}
+        case _:
+            return {}
+
+
+def _cell(stream: str, stamped: ev.Stamped) -> str:
+    task = stream.removeprefix("task/") if stream.startswith("task/") else ""
+    return f"ledger/day/{day_of(stamped.at_ms)}/{agent_label(stamped.by)}/{task}"
+
+
+@lru_cache(4_096)
+def agent_label(agent: str) -> str:
+    """Return an agent's name as a part of a cell's; empty for what no agent caused."""
+    return "" if agent == NOBODY else plain.one_line(agent, NAME).replace("/", "-")
 
 
 def net(kept_out: Mapping[str, int], charged: Mapping[str, int]) -> int:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from osiris.core import events as ev
+from osiris.core import overhead
 from osiris.core.task_state import add
 
 SCOPE_FOLD = 1
@@ -52,7 +53,7 @@ def apply_scope(state: ScopeState, stamped: ev.Stamped) -> ScopeState:
         case ev.KeptOut(proof=proof, tokens=tokens):
             return replace(after, kept_out=add(state.kept_out, {proof: tokens}))
         case ev.Charged(tokens=tokens, calls=calls):
-            charged = add(state.charged, tokens)
+            charged = overhead.grown(state.charged, tokens)
             return replace(after, charged=charged, calls=state.calls + calls)
         case _:
             return after

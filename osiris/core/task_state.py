@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris.core import canon, contracts, prefix, prompt_state
+from osiris.core import canon, contracts, overhead, prefix, prompt_state
 from osiris.core import events as ev
 from osiris.core.handoff import Ancestor, Contract
 from osiris.core.loop_window import Window, push, renewed
@@ -189,7 +189,8 @@ def _kept(state: TaskState, event: ev.KeptOut, _: ev.Stamped) -> Change:
 
 
 def _charged(state: TaskState, event: ev.Charged, _: ev.Stamped) -> Change:
-    return {"charged": add(state.charged, event.tokens), "calls": state.calls + event.calls}
+    charged = overhead.grown(state.charged, event.tokens)
+    return {"charged": charged, "calls": state.calls + event.calls}
 
 
 def _nothing(_: TaskState, __: ev.Event, ___: ev.Stamped) -> Change:

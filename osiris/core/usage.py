@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from osiris.core import cache_model, context, drift
 from osiris.core import events as ev
 from osiris.core.commands import Observe
-from osiris.core.decision import Decision, Facts, Reservation
+from osiris.core.decision import Decision, Facts
 from osiris.core.errors import Refusal
 from osiris.core.pressure import Pressure
 from osiris.core.prices import Prices, Usage, cost_microusd
@@ -31,7 +31,6 @@ from osiris.core.task_state import TaskState, apply
 MOST = 1_000_000_000
 DEPTH = 4
 NAME = 200
-COUNTERS = "cache/"
 _FIX = 'send text={"model","input","cache_read","cache_write","output","window"}, in tokens'
 
 # name as written -> number as kept; `whole` is all of a prompt, `cached` a part of whole or input
@@ -84,16 +83,10 @@ def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
         dead,
     )
     after = apply(state, ev.Stamped(facts.now_ms, facts.agent, event))
-    counted = (Reservation(counter(cell, dead=dead), 1, MOST),) if cell else ()
     found = (("cache", "dead" if dead else "alive"),) if cell else ()
     shown = pressure_pairs(context.pressure_of(after, facts))
     pairs = (("ok", ""), *shown, *found, *_cost(last, facts), *drift.pairs(state, facts))
-    return Decision((event,), Reply(pairs), counted)
-
-
-def counter(cell: str, *, dead: bool) -> str:
-    """Return the counter of an outcome in a gap bucket."""
-    return f"{COUNTERS}{cell}/{'dead' if dead else 'alive'}"
+    return Decision((event,), Reply(pairs))
 
 
 def pressure_pairs(found: Pressure) -> tuple[tuple[str, str], ...]:

@@ -112,6 +112,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "calls": 1_200,
         "net": 115_566,
         "balance": 0,
+        "rows": [],
     },
     "put": {
         "ref": f"mem://sha256:{SHA256}",

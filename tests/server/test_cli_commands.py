@@ -11,7 +11,7 @@ from osiris.cli.context import Context
 from osiris.cli.tasks import project_here
 from osiris.config import Loaded, Problem
 from osiris.home import HomeError
-from tests.server.fake_desk import ANSWERS, BODIES, REF, SHA256, TEXT, Cli
+from tests.server.fake_desk import ANSWERS, BODIES, HOSTILE, REF, SHA256, TEXT, Cli
 
 
 @pytest.fixture
@@ -139,6 +139,62 @@ def test_savings_show_the_one_net_and_what_is_not_in_it(cli: Cli) -> None:
         "beside it: declared              500\n"
         "beside it: estimated               0\n"
     )
+
+
+ROWS = [
+    {"name": "00ff00ff", "what": "short", "net": 90, "overhead": {"reply": 10}},
+    {"name": "7c3f90d1", "what": HOSTILE, "net": -40, "overhead": {"stub": 30, "reply": 10}},
+]
+
+
+def with_rows(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    kept = {"receipt": 100, "declared": 5, "estimated": 0}
+    none = dict.fromkeys(kept, 0)
+    said = [{"kept_out": kept if row["net"] > 0 else none, **row} for row in rows]
+    return {**ANSWERS["savings"], "kept_out": kept, "overhead": {"reply": 50}, "net": 50} | {
+        "rows": said
+    }
+
+
+def test_savings_row_by_row_end_with_the_one_net_they_sum_to(cli: Cli) -> None:
+    cli.desk.answers["savings"] = with_rows(ROWS)
+
+    assert cli.run("savings", "--by", "task") == 0
+    assert cli.desk.asked == [("savings", {"scope": "all", "by": "task"}, b"")]
+    assert cli.said.splitlines() == [
+        "Tokens since the beginning, 1,200 calls",
+        "",
+        "task      kept out  overhead  net  declared  estimated",
+        "00ff00ff       100       -10   90         5          0  short",
+        "7c3f90d1         0       -40  -40         0          0  fix \\u001b[31mżółw\\u20…",
+        "all            100       -50   50         5          0",
+    ]
+
+
+def test_savings_of_many_rows_name_twenty_and_sum_the_others(cli: Cli) -> None:
+    rows = [
+        {"name": f"t{n:02}", "what": "", "net": -1, "overhead": {"reply": 1}} for n in range(23)
+    ]
+    cli.desk.answers["savings"] = with_rows(rows)
+
+    cli.run("savings", "--by", "task")
+
+    lines = cli.said.splitlines()
+    assert len(lines) == 3 + 20 + 2
+    assert lines[-2].split() == [
+        "3",
+        "more",
+        "0",
+        "-3",
+        "-3",
+        "0",
+        "0",
+        "all",
+        "of",
+        "them:",
+        "--json",
+    ]
+    assert len(cli.json("savings", "--by", "task")[1]["rows"]) == 23
 
 
 def test_savings_of_today_are_those_of_its_utc_day(cli: Cli) -> None:

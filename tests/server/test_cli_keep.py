@@ -35,6 +35,21 @@ def test_a_sound_store_is_exit_0(cli: Cli) -> None:
     ]
 
 
+def test_counters_that_are_off_are_exit_1_until_they_are_put_right(cli: Cli) -> None:
+    sound = {**COUNTS, "records": 9, "counters_off": 2}
+    cli.desk.answers["verify"] = {**sound, "ok": False, "mended": False}
+
+    assert cli.run("verify") == 1
+    assert "COUNTERS ARE OFF, nothing is lost: put them right with --mend\n" in cli.said
+    assert "  counters  2 off\n" in cli.said
+
+    cli.desk.answers["verify"] = {**sound, "ok": True, "mended": True}
+    assert cli.run("verify", "--mend") == 0
+    assert cli.desk.asked[-1] == ("verify", {"deep": False, "mend": True}, b"")
+    assert "the store is sound\n" in cli.said
+    assert "  counters  2 put right\n" in cli.said
+
+
 def test_damage_is_exit_1_and_every_record_is_named(cli: Cli) -> None:
     cli.desk.answers["verify"] = {**COUNTS, "ok": False, "records": 9, "damage": DAMAGE}
 

@@ -11,8 +11,8 @@ Rule 7: the rules of `handoff_model`.
 
 from itertools import pairwise
 
+from osiris.core import counting, index, ledger, savings
 from osiris.core import events as ev
-from osiris.core import index, ledger
 from osiris.core.memory import ScopeState, apply_scope
 from osiris.core.task_state import TaskState, add, apply, from_snapshot
 from osiris_actors.store.memory import MemoryBackend
@@ -130,13 +130,14 @@ def _loaded(backend: MemoryBackend, stream: str) -> TaskState:
 
 def _check_ledger(backend: MemoryBackend, history: History) -> None:
     expected: dict[str, int] = {}
-    for events in history.values():
-        expected = add(expected, ledger.deltas(events))
-    counters = backend.counters("ledger/")
+    for stream, events in history.items():
+        expected = add(expected, counting.deltas(stream, events))
+    counters = {k: v for prefix in counting.PREFIXES for k, v in backend.counters(prefix).items()}
     assert {k: v for k, v in counters.items() if v} == {k: v for k, v in expected.items() if v}
-    for scope in {name.split("/")[1] for name in counters}:
-        named = {k: v for k, v in counters.items() if k.startswith(f"ledger/{scope}/")}
-        assert ledger.balance(named) == 0, f"{scope} does not balance"
+    accounts = {k: v for k, v in counters.items() if k.startswith("ledger/all/")}
+    assert ledger.balance(accounts) == 0
+    named = {name.removeprefix("ledger/all/"): amount for name, amount in accounts.items()}
+    assert savings.totals(counters) == ledger.summary(named)
     day = backend.counters("reserved/day/")
     held = sum(n for name, n in day.items() if name.endswith("/tokens"))
     assert held == handoff_model.reserved_under_day(history)

@@ -1,0 +1,22 @@
+"""What OSIRIS costs, by kind; a kind may carry the source of the payload that the call was about.
+
+Written `stub` or `stub/shell`. States keep kinds alone; the ledger's cells keep both.
+"""
+
+from collections.abc import Mapping
+
+KINDS = ("schema", "instructions", "arguments", "reply", "manifest", "stub", "recall")
+
+
+def labelled(tokens: Mapping[str, int], source: str) -> dict[str, int]:
+    """Return what a call cost, each kind with the source of its payload; empty for none."""
+    return {f"{kind}/{source}" if source else kind: amount for kind, amount in tokens.items()}
+
+
+def grown(charged: Mapping[str, int], tokens: Mapping[str, int]) -> dict[str, int]:
+    """Return `charged`, by kind alone, with `tokens` added."""
+    total = dict(charged)
+    for name, amount in tokens.items():
+        kind = name.partition("/")[0]
+        total[kind] = total.get(kind, 0) + amount
+    return total
