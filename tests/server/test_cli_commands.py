@@ -166,7 +166,7 @@ def test_savings_row_by_row_end_with_the_one_net_they_sum_to(cli: Cli) -> None:
         "",
         "task      kept out  overhead  net  declared  estimated",
         "00ff00ff       100       -10   90         5          0  short",
-        "7c3f90d1         0       -40  -40         0          0  fix \\u001b[31mżółw\\u20…",
+        "7c3f90d1         0       -40  -40         0          0  fix \\u001b[31mżółw\\u202…",
         "all            100       -50   50         5          0",
     ]
 
