@@ -201,6 +201,7 @@ async def test_a_cancelled_writer_finishes_its_batch_and_answers_the_rest(
     queued = Asked(nursery, store, put("queued"))
     await trio.testing.wait_all_tasks_blocked()
     running.cancel()
+    await trio.testing.wait_all_tasks_blocked()
     slow.let_go(2)
     await begun.done.wait()
     await queued.done.wait()
