@@ -91,7 +91,7 @@ class _Reader:
     async def difference(self) -> int:
         """Return how far the accounts are from zero, and all counters from the events."""
         apart = sum(map(abs, (await self.counted.off()).values()))
-        accounts = await self._store.counters("ledger/all/")
+        accounts = await self._store.counters(ledger.ALL)
         return apart + abs(ledger.balance(accounts))
 
     async def _payload(self, sha256: str) -> None:

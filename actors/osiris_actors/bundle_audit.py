@@ -60,7 +60,7 @@ class _Seen:
     @property
     def postings(self) -> dict[str, int]:
         """What was booked in the accounts of everything."""
-        return {n: v for n, v in self._postings.items() if n.startswith("ledger/all/")}
+        return {n: v for n, v in self._postings.items() if n.startswith(ledger.ALL)}
 
     def take(self, frame: Frame) -> None:
         if isinstance(frame, BlobBegins):

@@ -12,8 +12,6 @@ from osiris.core import ledger, savings
 from osiris.core.savings import By, Row
 from osiris_actors.store.contract import Store
 
-ALL = "ledger/all/"
-
 
 class Balance(Struct, frozen=True):
     """Return the accounts of `scope`: all, or day/NNNNNN; with `by` row by row too."""
@@ -46,9 +44,12 @@ class LedgerActor:
     async def handle(self, asked: Balance) -> Accounts:
         await self._flush()
         is_all = asked.scope == "all"
-        wanted = "ledger/" if asked.by and is_all else f"ledger/{asked.scope}/"
+        whole = "ledger/" if asked.by else ledger.ALL
+        wanted = whole if is_all else f"ledger/{asked.scope}/"
         counters = await self._store.counters(wanted)
-        named = {n.removeprefix(ALL): v for n, v in counters.items() if n.startswith(ALL)}
+        named = {
+            n.removeprefix(ledger.ALL): v for n, v in counters.items() if n.startswith(ledger.ALL)
+        }
         kept, charged = ledger.summary(named) if is_all else savings.totals(counters)
         return Accounts(
             kept_out=kept,

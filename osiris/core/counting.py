@@ -2,8 +2,8 @@
 
 | counter | changes with | what for |
 |---|---|---|
-| ledger/all/ACCOUNT | Charged, KeptOut | the accounts, in double entry |
-| ledger/day/DAY/AGENT/TASK/ACCOUNT | Charged, KeptOut | the same by day, agent, task and source |
+| ledger/all#ACCOUNT | Charged, KeptOut | the accounts, in double entry |
+| ledger/day/DAY/AGENT/TASK#ACCOUNT | Charged, KeptOut | the same by day, agent, task and source |
 | cache/CELL/alive, dead | UsageDeclared | what requests found of their cached prefix |
 """
 

@@ -10,6 +10,7 @@ Rule 5: each amount is also in one cell, by day, agent, task and source; cells s
         so that every table over them sums to the headline.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
@@ -18,7 +19,9 @@ from osiris.core import overhead, plain
 from osiris.core.task_state import add
 
 PROOFS = ("receipt", "declared", "estimated")
+ALL = "ledger/all#"  # what stands after a # is kept in one record
 NAME = 40  # characters of an agent's name in a cell
+_APART = re.compile("[/#]")
 NOBODY = "osiris"  # who books what no agent's call caused
 
 # characters of one result that a host shows its model (research/mcp.md 5.3, design 8)
@@ -78,11 +81,11 @@ def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
     totals: dict[str, int] = {}
     for stamped in events:
         for name, amount in postings(stamped.event).items():
-            totals[f"ledger/all/{name}"] = totals.get(f"ledger/all/{name}", 0) + amount
+            totals[ALL + name] = totals.get(ALL + name, 0) + amount
         for name, amount in _cells(stream, stamped).items():
             totals[name] = totals.get(name, 0) + amount
         if isinstance(stamped.event, ev.Charged):
-            totals = add(totals, {"ledger/all/calls": stamped.event.calls})
+            totals = add(totals, {f"{ALL}calls": stamped.event.calls})
     return totals
 
 
@@ -90,22 +93,22 @@ def _cells(stream: str, stamped: ev.Stamped) -> dict[str, int]:
     match stamped.event:
         case ev.Charged(tokens):
             at = _cell(stream, stamped)
-            return {f"{at}/overhead/{kind}": amount for kind, amount in tokens.items()}
+            return {f"{at}overhead/{kind}": amount for kind, amount in tokens.items()}
         case ev.KeptOut(_, proof, label, tokens):
-            return {f"{_cell(stream, stamped)}/kept_out/{proof}/{label}": tokens}
+            return {f"{_cell(stream, stamped)}kept_out/{proof}/{label}": tokens}
         case _:
             return {}
 
 
 def _cell(stream: str, stamped: ev.Stamped) -> str:
     task = stream.removeprefix("task/") if stream.startswith("task/") else ""
-    return f"ledger/day/{day_of(stamped.at_ms)}/{agent_label(stamped.by)}/{task}"
+    return f"ledger/day/{day_of(stamped.at_ms)}/{agent_label(stamped.by)}/{task}#"
 
 
 @lru_cache(4_096)
 def agent_label(agent: str) -> str:
     """Return an agent's name as a part of a cell's; empty for what no agent caused."""
-    return "" if agent == NOBODY else plain.one_line(agent, NAME).replace("/", "-")
+    return "" if agent == NOBODY else _APART.sub("-", plain.one_line(agent, NAME))
 
 
 def net(kept_out: Mapping[str, int], charged: Mapping[str, int]) -> int:
@@ -115,7 +118,7 @@ def net(kept_out: Mapping[str, int], charged: Mapping[str, int]) -> int:
 
 def balance(counters: Mapping[str, int]) -> int:
     """Return the sum over all accounts; anything but zero is a bug."""
-    return sum(n for name, n in counters.items() if name.rpartition("/")[2] != "calls")
+    return sum(n for name, n in counters.items() if name.rpartition("#")[2] != "calls")
 
 
 def summary(counters: Mapping[str, int]) -> tuple[dict[str, int], dict[str, int]]:

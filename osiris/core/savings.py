@@ -25,7 +25,6 @@ REST: dict[By, str] = {
     "tool": "(osiris)",
     "agent": "(session)",
 }
-CELL_PARTS = 5
 
 
 class Cell(Struct, frozen=True):
@@ -53,9 +52,9 @@ class Row(Struct, frozen=True):
 def cells(counters: Mapping[str, int]) -> Iterator[Cell]:
     """Yield the cells among counters by their whole names."""
     for name, amount in counters.items():
-        _, scope, *rest = name.split("/", CELL_PARTS)
-        if scope == "day" and amount:
-            day, agent, task, account = rest
+        page, _, account = name.partition("#")
+        if page.startswith("ledger/day/") and amount:
+            day, agent, task = page.split("/")[2:]
             title, _, kind = account.partition("/")
             first, _, label = kind.partition("/")
             yield Cell(day, agent, task, label, title, first, amount)

@@ -119,7 +119,7 @@ async def test_every_reply_is_charged_reads_and_refusals_included() -> None:
     replied = sum(n for kind, n in charged.items() if kind != "arguments")
     assert abs(replied - said) <= 2 * len(answers)
     assert head["calls"] == len(answers)
-    assert balance(backend.counters("ledger/all/")) == 0
+    assert balance(backend.counters("ledger/all#")) == 0
 
 
 async def test_a_forgotten_schema_listing_is_charged_to_the_session() -> None:

@@ -77,14 +77,14 @@ async def test_counters_are_what_the_events_say_and_a_wrong_one_is_named_and_men
         await agent.call("observe", kind="usage", args={"model": "m", "input": 90_000})
         await agent.call("observe", kind="usage", args={"model": "m", "input": 90_000})
         sound = await recount.off(desk.store)
-        wrong = Unit(deltas=(Delta("ledger/all/calls", 7), Delta("cache/x/0/m/1/alive", -2)))
+        wrong = Unit(deltas=(Delta("ledger/all#calls", 7), Delta("cache/x/0/m/1/alive", -2)))
         await desk.store.commit(wrong)
         off, failed = await recount.mend(desk.store)
         mended = await recount.off(desk.store)
 
     assert sum(backend.counters("cache/").values()) == 1
     assert sound == {}
-    assert (off, failed) == ({"cache/x/0/m/1/alive": -2, "ledger/all/calls": 7}, None)
+    assert (off, failed) == ({"cache/x/0/m/1/alive": -2, "ledger/all#calls": 7}, None)
     assert mended == {}
 
 

@@ -284,3 +284,21 @@ async def test_all_that_was_acknowledged_is_there_for_the_next_process(
     assert reopened.read("task/a").events == ((1, b"one"), (2, b"two"))
     assert reopened.lookup("nonce:1") == Duplicate("hash", b"planned", 1_000)
     assert reopened.verify(deep=True).damage == ()
+
+
+async def test_counters_of_a_page_are_one_record_and_read_by_any_prefix(
+    case: Case, store: Writer
+) -> None:
+    before = case.backend.verify(deep=True).records
+    deltas = (Delta("a/b#x/y", 2), Delta("a/b#z", 3, ceiling=3), Delta("a/b", 5), Delta("a/c#x", 1))
+    await store.commit(Unit(deltas=deltas))
+    await store.commit(Unit(deltas=(Delta("a/b#x/y", -7),)))
+    refused = await store.commit(Unit(deltas=(Delta("a/b#x/y", 1), Delta("a/b#z", 1, ceiling=3))))
+
+    assert refused == Conflict("a/b#z", 3, is_counter=True)
+    whole = {"a/b#x/y": -5, "a/b#z": 3, "a/b": 5, "a/c#x": 1}
+    assert await store.counters("a/") == whole
+    assert await store.counters("a/b#") == {"a/b#x/y": -5, "a/b#z": 3}
+    assert await store.counters("a/b#x") == {"a/b#x/y": -5}
+    assert await store.counters("a/b") == {name: whole[name] for name in whole if name != "a/c#x"}
+    assert case.backend.verify(deep=True).records == before + 3

@@ -64,9 +64,9 @@ def test_the_rows_of_every_table_sum_to_the_headline(
 ) -> None:
     counters = counted(*lived)
     accounts = {
-        name.removeprefix("ledger/all/"): amount
+        name.removeprefix("ledger/all#"): amount
         for name, amount in counters.items()
-        if name.startswith("ledger/all/")
+        if name.startswith("ledger/all#")
     }
     kept_out, overhead = ledger.summary(accounts)
 

@@ -134,9 +134,9 @@ def _check_ledger(backend: MemoryBackend, history: History) -> None:
         expected = add(expected, counting.deltas(stream, events))
     counters = {k: v for prefix in counting.PREFIXES for k, v in backend.counters(prefix).items()}
     assert {k: v for k, v in counters.items() if v} == {k: v for k, v in expected.items() if v}
-    accounts = {k: v for k, v in counters.items() if k.startswith("ledger/all/")}
+    accounts = {k: v for k, v in counters.items() if k.startswith("ledger/all#")}
     assert ledger.balance(accounts) == 0
-    named = {name.removeprefix("ledger/all/"): amount for name, amount in accounts.items()}
+    named = {name.removeprefix("ledger/all#"): amount for name, amount in accounts.items()}
     assert savings.totals(counters) == ledger.summary(named)
     day = backend.counters("reserved/day/")
     held = sum(n for name, n in day.items() if name.endswith("/tokens"))

@@ -139,11 +139,23 @@ def number(lookup: Lookup, table: Table, key: bytes) -> int:
     return 0 if body is None else records.decoded(records.number_decoder, table, key, body)
 
 
+def page(lookup: Lookup, key: bytes) -> dict[str, int]:
+    """Return the counters of a page by their place in it."""
+    body = lookup("counters", key)
+    return {} if body is None else records.decoded(records.page_decoder, "counters", key, body)
+
+
 def counters(view: View, prefix: str) -> dict[str, int]:
-    return {
-        key.decode(): records.decoded(records.number_decoder, "counters", key, body)
-        for key, body in _under(view, "counters", prefix.encode())
-    }
+    start, sign, _ = prefix.partition(records.PAGE)
+    found: dict[str, int] = {}
+    for key, body in _under(view, "counters", (start + sign).encode()):
+        name = key.decode()
+        if name.endswith(records.PAGE):
+            places = records.decoded(records.page_decoder, "counters", key, body)
+            found |= {name + place: amount for place, amount in places.items()}
+        else:
+            found[name] = records.decoded(records.number_decoder, "counters", key, body)
+    return {name: amount for name, amount in found.items() if name.startswith(prefix)}
 
 
 def streams(view: View, prefix: str) -> tuple[str, ...]:

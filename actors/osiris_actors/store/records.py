@@ -4,7 +4,9 @@ Rule 1: a stored value is a checksum of 16 bytes (see `checksum`) and a body.
 Rule 2: event n of a stream is chain n and the event's bytes; chain n = H("chain", chain n-1,
         stream, n, bytes), chain 0 is 32 zero bytes. The head holds the last chain.
 Rule 3: bodies are MessagePack arrays whose fields are only appended, or plain bytes.
-Rule 4: versions and chunk numbers in keys are big-endian, so that keys sort in their order.
+Rule 4: counters whose names are alike up to a PAGE sign are one record, a map of what stands after
+        the sign: an observe moves six accounts of the ledger, which are two records.
+Rule 5: versions and chunk numbers in keys are big-endian, so that keys sort in their order.
 """
 
 from typing import TypeVar
@@ -19,6 +21,7 @@ CHAIN_BYTES = 32
 GENESIS = bytes(CHAIN_BYTES)
 _VERSION_BYTES = 8
 _CHUNK_NUMBER_BYTES = 4
+PAGE = "#"
 _SHA_BYTES = 32
 
 # table -> how a damaged record of it is called; the others have rules of their own
@@ -59,6 +62,7 @@ snapshot_decoder = msgspec.msgpack.Decoder(Snapshot)
 key_decoder = msgspec.msgpack.Decoder(Duplicate)
 blob_decoder = msgspec.msgpack.Decoder(BlobRow)
 number_decoder = msgspec.msgpack.Decoder(int)
+page_decoder = msgspec.msgpack.Decoder(dict[str, int])
 
 
 def name_key(name: str) -> bytes:
@@ -67,6 +71,12 @@ def name_key(name: str) -> bytes:
     if not 0 < len(key) <= MAX_NAME_BYTES:
         raise ValueError(f"a name of {len(key)} bytes: 1 to {MAX_NAME_BYTES} are stored")
     return key
+
+
+def counter_place(name: str) -> tuple[bytes, str]:
+    """Return the key of a counter's record, and its place in a page; empty: it stands alone."""
+    page, sign, place = name.partition(PAGE)
+    return name_key(page + sign), place
 
 
 def stream_key(stream: str) -> bytes:

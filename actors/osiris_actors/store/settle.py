@@ -144,14 +144,26 @@ def _first_fenced(draft: Draft, held: Iterable[tuple[str, int]]) -> Fenced | Non
 
 
 def _add_deltas(unit: Unit, draft: Draft) -> Conflict | None:
+    pages: dict[bytes, dict[str, int]] = {}
     for delta in unit.deltas:
-        key = records.name_key(delta.counter)
-        now = reads.number(draft.get, "counters", key)
+        key, place = records.counter_place(delta.counter)
+        if key not in pages:
+            pages[key] = _page(draft, key, is_whole=not place)
+        now = pages[key].get(place, 0)
         then = now + delta.amount
         if delta.ceiling is not None and delta.amount >= 0 and then > delta.ceiling:
             return Conflict(delta.counter, now, is_counter=True)
-        draft.put("counters", key, records.encode(then))
+        pages[key][place] = then
+    for key, page in pages.items():
+        draft.put("counters", key, records.encode(page.get("", page)))
     return None
+
+
+def _page(draft: Draft, key: bytes, *, is_whole: bool) -> dict[str, int]:
+    """Return the counters of a record by their place; one that stands alone has none."""
+    if is_whole:
+        return {"": reads.number(draft.get, "counters", key)}
+    return reads.page(draft.get, key)
 
 
 _STEPS: tuple[Callable[[Unit, Draft], Outcome | None], ...] = (
