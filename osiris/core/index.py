@@ -145,6 +145,8 @@ _MOVES_SEAL = (
 
 def puts(stream: str, version: int, stamped: ev.Stamped, after: TaskState | None) -> Puts:
     """Return the entries of one event; `after` is the task's state behind it, None for scopes."""
+    if isinstance(stamped.event, ev.Charged):
+        return ()
     found = _of_event(stream, version, stamped, after)
     if after is not None and after.seal and _moves_seal(stamped.event):
         ordinal = after.seals.to_bytes(4, "big")

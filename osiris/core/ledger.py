@@ -11,12 +11,11 @@ Rule 5: each amount is also in one cell, by day, agent, task and source; cells s
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from osiris.core import events as ev
 from osiris.core import overhead, plain
-from osiris.core.task_state import add
 
 PROOFS = ("receipt", "declared", "estimated")
 ALL = "ledger/all#"  # what stands after a # is kept in one record
@@ -80,24 +79,32 @@ def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
     """Return the counter changes of a unit: the accounts of all, and the cells."""
     totals: dict[str, int] = {}
     for stamped in events:
-        for name, amount in postings(stamped.event).items():
-            totals[ALL + name] = totals.get(ALL + name, 0) + amount
-        for name, amount in _cells(stream, stamped).items():
-            totals[name] = totals.get(name, 0) + amount
-        if isinstance(stamped.event, ev.Charged):
-            totals = add(totals, {f"{ALL}calls": stamped.event.calls})
+        if isinstance(stamped.event, _POSTED):
+            for name, amount in (*_accounts(stamped.event), *_cells(stream, stamped)):
+                totals[name] = totals.get(name, 0) + amount
     return totals
 
 
-def _cells(stream: str, stamped: ev.Stamped) -> dict[str, int]:
+_POSTED = (ev.Charged, ev.KeptOut)
+
+
+def _accounts(event: ev.Event) -> Iterator[tuple[str, int]]:
+    for name, amount in postings(event).items():
+        yield ALL + name, amount
+    if isinstance(event, ev.Charged):
+        yield f"{ALL}calls", event.calls
+
+
+def _cells(stream: str, stamped: ev.Stamped) -> Iterator[tuple[str, int]]:
+    at = _cell(stream, stamped)
     match stamped.event:
         case ev.Charged(tokens):
-            at = _cell(stream, stamped)
-            return {f"{at}overhead/{kind}": amount for kind, amount in tokens.items()}
+            for kind, amount in tokens.items():
+                yield f"{at}overhead/{kind}", amount
         case ev.KeptOut(_, proof, label, tokens):
-            return {f"{_cell(stream, stamped)}kept_out/{proof}/{label}": tokens}
+            yield f"{at}kept_out/{proof}/{label}", tokens
         case _:
-            return {}
+            return
 
 
 def _cell(stream: str, stamped: ev.Stamped) -> str:
