@@ -150,7 +150,8 @@ def _rules_for(seen: Seen) -> tuple[str, ...]:
 
 def _level(rule: Rule, n: int) -> int:
     steps = (rule.suggest, rule.warn, rule.block, rule.stop)
-    return max((rank for rank, step in enumerate(steps, 1) if step and n >= step), default=0)
+    reached = [rank for rank, step in enumerate(steps, 1) if step and n >= step]
+    return reached[-1] if reached else 0
 
 
 def _verdict(rule: Rule, level: Level, count: int, window: Window, seen: Seen) -> Verdict:
