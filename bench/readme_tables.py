@@ -41,8 +41,8 @@ ENDLESS = 1 << 30
 SETTINGS: dict[str, str] = {
     "home": "the folder that holds everything; one owner at a time",
     "roots": "folders that `path=` may read, `;` between them; `@project` is the client's project",
-    "cache_ttl_s": "how long the provider keeps a prompt cached",
-    "prune_threshold_tokens": "prompt size from which pruning is advised",
+    "cache_ttl_s": "seconds a prompt stays cached, where the provider offers that or promises none",
+    "prune_threshold_tokens": "prompt size from which pruning is advised unasked",
     "dispatch_only": "1: list the one tool `osiris_call(op, args)` instead of six",
     "tool_names": "`dotted`: list `osiris.plan` instead of `osiris_plan`; both are understood",
     "transport": "`tcp`: loopback TCP with a token instead of Unix sockets",

@@ -15,6 +15,7 @@ from osiris.config import Settings
 from osiris.core import policy
 from osiris.core.errors import Refusal
 from osiris.home import Home
+from osiris.prices_data import PRICES, PriceBook
 from osiris_actors.charges import Charges
 from osiris_actors.desk import RuntimeDesk
 from osiris_actors.env import RealEnv
@@ -68,7 +69,10 @@ class Parts:
         try:
             self._redactor = Redactor(secret_of(self._place.store / "redaction.key"))
             writer = Writer(backend, self.env, ends=self._ends)
-            tools = Tools(writer, self.env, Charges(), self._tokenizer.count)
+            book = PriceBook(Path(self._home.root) / PRICES)
+            if book.problem is not None:
+                log.warning("%s", book.problem.text())
+            tools = Tools(writer, self.env, Charges(), self._tokenizer.count, prices=book)
             files = Files(self.env.run_sync)
             ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)
             options = Options(ceilings=ceilings_of(self._settings), reports=reports)

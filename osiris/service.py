@@ -11,6 +11,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     `nonce` belongs to one bridge process or direct connection. `project` is the id of the
     connection's project root, empty when it has none. `roots` are real paths, empty = no files.
+    The rest are its settings.
     """
 
     nonce: str
@@ -18,6 +19,8 @@ class Caller(msgspec.Struct, frozen=True):
     principal: str
     project: str
     roots: tuple[str, ...] = ()
+    cache_ttl_s: int = 300
+    prune_threshold_tokens: int = 40_000
 
     @property
     def agent(self) -> str:

@@ -54,6 +54,7 @@ class RuntimeDesk:
             "events": self._events,
             "audit": self._audit,
             "savings": self._savings,
+            "prices": self._prices,
             "put": self._put,
             "get": self._get,
             "grep": self._grep,
@@ -148,6 +149,12 @@ class RuntimeDesk:
             raw = await self.store.get_index(f"task/{row['name']}")
             row["what"] = "" if raw is None else index.task_entry(raw).objective
         return {**msgspec.structs.asdict(found), "rows": rows}, b""
+
+    async def _prices(self, args: Args, _: bytes) -> Found:
+        """Read the price file again and say what holds now."""
+        book = self.system.tools.prices
+        await self.system.tools.env.run_sync(book.read)
+        return book.listing(str(args.get("model") or "")), b""
 
     async def _put(self, args: Args, body: bytes) -> Found | Refusal:
         """Store a text that came by pipe; it becomes readable in its project."""

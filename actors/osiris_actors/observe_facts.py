@@ -201,7 +201,7 @@ async def _learned(store: Store, state: TaskState, facts: Facts) -> Calibration:
     """Return the outcomes counted for the model of the task."""
     if not state.usage.at_ms:
         return Calibration()
-    start = COUNTERS + context.cells_of(state.usage, facts.prices)
+    start = COUNTERS + context.cells_of(state.usage, facts)
     found = await store.counters(start)
     cells: dict[str, Cell] = {}
     for name, amount in found.items():

@@ -21,6 +21,7 @@ from osiris.core.ledger import NOBODY
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState, apply
 from osiris.core.tokens import Count
+from osiris.prices_data import PriceBook
 from osiris.service import Answer
 from osiris_actors import charges
 from osiris_actors.answers import answered, kept, refusal
@@ -71,6 +72,7 @@ class Tools(Struct, frozen=True):
     charges: Charges
     count: Callable[[str], Count]
     calls: KnownCalls = msgspec.field(default_factory=KnownCalls)
+    prices: PriceBook = msgspec.field(default_factory=PriceBook)
 
 
 class Step(Struct, frozen=True):

@@ -3,7 +3,6 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris import prices_data
 from osiris.core import handing, index, prefix, refs
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.decide import decide
@@ -168,7 +167,9 @@ class TaskActor:
             day_held=await self._day_held(ask),
             key=ask.key.name,
             lease_s=ask.lease_s,
-            prices=prices_data.shipped(),
+            prices=self.tools.prices.now,
+            cache_ttl_s=ask.caller.cache_ttl_s,
+            prune_threshold_tokens=ask.caller.prune_threshold_tokens,
         )
         if isinstance(command, Handoff):
             return await self._handoff(ask, command, facts)

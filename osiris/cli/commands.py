@@ -23,6 +23,7 @@ COMMANDS: dict[str, Entry] = {
     "show": Entry(LOOK, "Show one task: plan, figures, manifest.", "osiris.cli.tasks:show"),
     "events": Entry(LOOK, "List the journal of a task or stream.", "osiris.cli.tasks:events"),
     "savings": Entry(LOOK, "Tokens kept out, overhead, net.", "osiris.cli.savings:savings"),
+    "prices": Entry(LOOK, "What tokens cost, and who says so.", "osiris.cli.prices:prices"),
     "audit": Entry(LOOK, "Prove that nothing is lost.", "osiris.cli.audit:audit"),
     "put": Entry(TEXT, "Store what is piped in; print its stub.", "osiris.cli.payloads:put"),
     "get": Entry(TEXT, "Print a stored text, byte for byte.", "osiris.cli.payloads:get"),

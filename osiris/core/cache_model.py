@@ -200,8 +200,10 @@ def is_surely_alive(provider: Provider, gap: Gap) -> bool:
 
 
 def cell_key(provider: Provider, gap: Gap) -> str:
-    bucket = bisect_right(BUCKETS_S, gap.gap_s)
-    return f"{provider.name}/{_ttl(provider, gap)}/{gap.model[:64]}/{bucket}"
+    """Return a gap's bucket; only lifetimes that the provider offers make buckets of their own."""
+    ttl_s = _ttl(provider, gap)
+    kept = ttl_s if ttl_s in provider.ttl_s else provider.default_s
+    return f"{provider.name}/{kept}/{gap.model[:64]}/{bisect_right(BUCKETS_S, gap.gap_s)}"
 
 
 def counter(cell: str, *, dead: bool) -> str:

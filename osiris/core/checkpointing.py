@@ -7,7 +7,8 @@ Rule 3: an agent that calls has just warmed its cache. What pays only in a dead 
         the reply names the moments that can use it.
 Rule 4: what is too near the end of a known window must go now, whatever it costs.
 Rule 5: a model without a price is reckoned with UNPRICED, and the reply says `rates=assumed`.
-Rule 6: the three modes are PREPARATIONS.
+Rule 6: the three modes are PREPARATIONS. An agent that asks for one gets it at any size;
+        `prune_threshold_tokens` is where OSIRIS begins to advise it unasked.
 """
 
 import math
@@ -31,7 +32,6 @@ Preparing = Literal["compact", "trim", "clear"]
 
 STUB_TOKENS = 120
 RECALLS = 0.17  # of real results that are read again
-PRUNE_FROM_TOKENS = 40_000
 UNPRICED = Rates(
     0.0, write=1.25, read=0.1, output=5.0
 )  # the dearest usual cut: advice stays careful
@@ -69,8 +69,8 @@ def prepare(state: TaskState, mode: Preparing, item: str | None, facts: Facts) -
 
 def advice(state: TaskState, facts: Facts) -> str:
     """Return in one line what a full prompt should let go; empty when it is not worth a line."""
-    situation = _situation(state, facts, PRUNE_FROM_TOKENS)
-    if situation.context_tokens < PRUNE_FROM_TOKENS:
+    situation = _situation(state, facts, facts.prune_threshold_tokens)
+    if situation.context_tokens < situation.threshold_tokens:
         return ""
     found = prune.plan(tuple(items_of(state)), PREPARATIONS["compact"].rule, situation)
     freed = _freed(found.now) + _freed(found.staged)

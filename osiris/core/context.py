@@ -4,11 +4,14 @@ Rule 1: the model is that of the last declared usage; before one, nothing is kno
 Rule 2: a price that is missing is None, never a guess: tokens only.
 Rule 3: counters are kept under the model's name in the price table, others together, and under a
         lifetime that the provider offers, so that they are as many as there are rows.
+Rule 4: a prefix lives as long as the usage declares; else as long as the setting `cache_ttl_s`
+        says, where the provider offers that lifetime or promises none; else the provider's usual
+        time. The setting's default says nothing of a cache that promises nothing.
 """
 
 from osiris.core import cache_model, pressure, prices
 from osiris.core.cache_model import Belief, Gap, Provider
-from osiris.core.decision import Facts
+from osiris.core.decision import CACHE_TTL_S, Facts
 from osiris.core.pressure import Pressure, Source
 from osiris.core.prices import Price, Prices, Rates
 from osiris.core.prompt_state import LastUsage
@@ -28,7 +31,7 @@ def rates_of(state: TaskState, facts: Facts) -> Rates | None:
     price = price_of(state.usage, facts.prices)
     if price is None:
         return None
-    ttl_s = ttl_of(state.usage, cache_of(state.usage, facts.prices))
+    ttl_s = ttl_of(state.usage, facts)
     found = prices.rates(price, state.usage.usage.prompt, ttl_s)
     return found if isinstance(found, Rates) else None
 
@@ -40,33 +43,38 @@ def cache_of(last: LastUsage, table: Prices) -> Provider:
     return cache_model.with_lifetime(provider, lifetime) if lifetime else provider
 
 
-def ttl_of(last: LastUsage, provider: Provider) -> int:
-    """Return the lifetime, in seconds, that a prefix was written with."""
-    return last.ttl_s if last.ttl_s in provider.ttl_s else provider.default_s
+def ttl_of(last: LastUsage, facts: Facts) -> int:
+    """Return the lifetime, in seconds, that a prefix was written with (rule 4)."""
+    provider = cache_of(last, facts.prices)
+    if last.ttl_s in provider.ttl_s:
+        return last.ttl_s
+    said = facts.cache_ttl_s
+    is_word = said != CACHE_TTL_S if not provider.ttl_s else said in provider.ttl_s
+    return said if is_word else provider.default_s
 
 
-def gap_of(last: LastUsage, table: Prices, gap_s: float) -> Gap:
+def gap_of(last: LastUsage, facts: Facts, gap_s: float) -> Gap:
     """Return what is known before a request `gap_s` after the last one."""
-    price = price_of(last, table)
+    price = price_of(last, facts.prices)
     return Gap(
         gap_s,
         OTHER if price is None else price.model,
-        ttl_of(last, cache_of(last, table)),
+        ttl_of(last, facts),
         last.usage.prompt or None,
         None if price is None else price.min_cacheable_tokens,
     )
 
 
-def cells_of(last: LastUsage, table: Prices) -> str:
+def cells_of(last: LastUsage, facts: Facts) -> str:
     """Return how the names of a model's counters begin."""
-    key = cache_model.cell_key(cache_of(last, table), gap_of(last, table, 0.0))
+    key = cache_model.cell_key(cache_of(last, facts.prices), gap_of(last, facts, 0.0))
     return key.rpartition("/")[0] + "/"
 
 
 def belief(state: TaskState, facts: Facts, gap_s: float = NEXT_S) -> Belief:
     """Return P(cache_dead) at a request `gap_s` after the last one."""
     last = state.usage
-    gap = gap_of(last, facts.prices, gap_s)
+    gap = gap_of(last, facts, gap_s)
     return cache_model.p_dead(cache_of(last, facts.prices), gap, facts.learned)
 
 

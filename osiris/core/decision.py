@@ -22,6 +22,7 @@ from osiris.core.task_state import TaskState
 from osiris.core.volatile import Report
 
 NOT_PRESENTED = -1
+CACHE_TTL_S = 300
 NO_PRICES = Prices("", {})
 
 
@@ -85,6 +86,7 @@ class Facts(Struct, frozen=True):
     `volatile` is what changes in the head or contract at hand, `tools` how many a contract lists;
     `file` is a path as it was read before, `diff` what changed since; `found` is the compass's
     answer, None without a catalogue; `learned` are the outcomes counted for the task's model.
+    `cache_ttl_s` and `prune_threshold_tokens` are settings of the connection.
     """
 
     now_ms: int
@@ -119,6 +121,8 @@ class Facts(Struct, frozen=True):
     file: FileEntry | None = None
     diff: Diff | None = None
     found: Found | None = None
+    cache_ttl_s: int = CACHE_TTL_S
+    prune_threshold_tokens: int = 40_000
 
 
 class Reservation(Struct, frozen=True):

@@ -43,6 +43,7 @@ CODES: dict[str, str] = {
     "bad_pattern": "RE2 does not take the pattern",
     "bad_range": "the range is empty or reversed",
     "bad_rules": "the invariants file cannot be used; the last good rules hold",
+    "bad_prices": "the user's price file cannot be used; the built-in prices hold",
     "bad_cursor": "the cursor does not belong to this query",
     "not_yet": "this part of OSIRIS is not built yet",
     "busy": "a queue is full; nothing was done",

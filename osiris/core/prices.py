@@ -61,6 +61,7 @@ class Prices(Struct, frozen=True):
     rows: dict[str, Price]
     aliases: dict[str, str] = {}
     lifetimes: dict[str, Lifetime] = {}
+    sources: tuple[str, ...] = ()
 
 
 class Rates(Struct, frozen=True):
@@ -106,7 +107,8 @@ class Tier(Struct, frozen=True):
 
 class _File(Struct, frozen=True):
     models: list[msgspec.Raw] = []
-    as_of: str = ""
+    as_of: Annotated[str, Meta(max_length=40)] = ""
+    sources: tuple[Name, ...] = ()
     aliases: dict[str, Name] = {}
     ttl: dict[str, Lifetime] = {}
 
@@ -135,7 +137,7 @@ def parse(raw: bytes) -> Prices | Refusal:
             return _refused(f"model {n} of the price file is wrong: {price}")
         rows = dict.fromkeys(_names(price), price) | rows
     aliases = {_folded(alias): model for alias, model in file.aliases.items()}
-    return Prices(file.as_of, rows, aliases, file.ttl)
+    return Prices(file.as_of, rows, aliases, file.ttl, file.sources)
 
 
 def merge(base: Prices, override: Prices) -> Prices:
@@ -146,10 +148,11 @@ def merge(base: Prices, override: Prices) -> Prices:
         said = replace(known, **_said(price))
         rows.update(dict.fromkeys((*_names(price), *_names(known)), said))
     return Prices(
-        override.as_of or base.as_of,
+        base.as_of,
         rows,
         base.aliases | override.aliases,
         base.lifetimes | override.lifetimes,
+        base.sources,
     )
 
 
@@ -164,9 +167,14 @@ def find(prices: Prices, model: str) -> Price | None:
     return None
 
 
+def has(prices: Prices, price: Price) -> bool:
+    """Say whether a table has a row for the model of `price`, as `merge` matches rows."""
+    return any(name in prices.rows for name in _names(price))
+
+
 def rates(price: Price, prompt_tokens: int = 0, ttl_s: int = 300) -> Rates | Unpriced:
     """Return the multiples that hold for a prompt of this size and a cache of this lifetime."""
-    listed = _listed(price)
+    listed = filled(price)
     if isinstance(listed, Unpriced):
         return listed
     if not listed.input:
@@ -183,7 +191,7 @@ def rates(price: Price, prompt_tokens: int = 0, ttl_s: int = 300) -> Rates | Unp
 
 def cost_microusd(price: Price, usage: Usage) -> int | Unpriced:
     """Return what a request costs in millionths of a dollar, rounded up."""
-    listed = _listed(price)
+    listed = filled(price)
     if isinstance(listed, Unpriced):
         return listed
     prompt = (
@@ -213,7 +221,7 @@ def tiers(price: Price) -> tuple[Tier, ...]:
     return tuple(sorted(found, key=lambda each: each.tokens))
 
 
-class _Listed(NamedTuple):
+class Listed(NamedTuple):
     """A price with nothing left open, USD per million tokens."""
 
     input: float
@@ -223,14 +231,15 @@ class _Listed(NamedTuple):
     output: float
 
 
-def _listed(price: Price) -> _Listed | Unpriced:
+def filled(price: Price) -> Listed | Unpriced:
+    """Return a price with the rules of what is missing carried out."""
     if price.input is None or price.output is None:
         wanted = {"input": price.input, "output": price.output}
         return Unpriced(price.model, tuple(name for name, usd in wanted.items() if usd is None))
     read = price.input if price.cache_read is None else price.cache_read
     write = price.input if price.cache_write is None else price.cache_write
     long = write if price.cache_write_1h is None else price.cache_write_1h
-    return _Listed(price.input, read, write, long, price.output)
+    return Listed(price.input, read, write, long, price.output)
 
 
 def _scale(price: Price, prompt_tokens: int) -> float:
@@ -271,4 +280,4 @@ def _folded(name: str) -> str:
 
 def _refused(what: str) -> Refusal:
     fix = 'correct it; a row is {"model", "input", "output", "cache_read", "cache_write", ...}'
-    return Refusal("bad_argument", what, fix)
+    return Refusal("bad_prices", what, fix)

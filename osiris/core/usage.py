@@ -23,7 +23,7 @@ from osiris.core.commands import Observe
 from osiris.core.decision import Decision, Facts
 from osiris.core.errors import Refusal
 from osiris.core.pressure import Pressure
-from osiris.core.prices import Prices, Usage, cost_microusd
+from osiris.core.prices import Usage, cost_microusd
 from osiris.core.prompt_state import LastUsage
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState, apply
@@ -67,7 +67,7 @@ def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
     if not declared.window and declared.model == before.model:
         declared = replace(declared, window=before.window)
     last = _last(declared, facts.now_ms)
-    cell, dead = _outcome(before, last, declared.gap_s, facts.prices)
+    cell, dead = _outcome(before, last, declared.gap_s, facts)
     usage = declared.usage
     event = ev.UsageDeclared(
         declared.model,
@@ -143,7 +143,7 @@ def _last(declared: Declared, at_ms: int) -> LastUsage:
 
 
 def _outcome(
-    before: LastUsage, last: LastUsage, gap_s: int | None, prices: Prices
+    before: LastUsage, last: LastUsage, gap_s: int | None, facts: Facts
 ) -> tuple[str, bool]:
     """Return the cell that a request counts for and whether it found its prefix dead."""
     prompt = before.usage.prompt
@@ -151,10 +151,10 @@ def _outcome(
     if not is_same or not prompt or last.usage.prompt < cache_model.ALIVE_SHARE * prompt:
         return "", False
     seconds = (last.at_ms - before.at_ms) / 1_000 if gap_s is None else gap_s
-    gap = context.gap_of(before, prices, max(0.0, seconds))
+    gap = context.gap_of(before, facts, max(0.0, seconds))
     if gap.min_cacheable_tokens and prompt < gap.min_cacheable_tokens:
         return "", False
-    cell = cache_model.cell_key(context.cache_of(before, prices), gap)
+    cell = cache_model.cell_key(context.cache_of(before, facts.prices), gap)
     return cell, cache_model.is_dead(prompt, last.usage.cache_read)
 
 

@@ -18,7 +18,15 @@ class Session:
 
     def __init__(self, service: Service, terms: Connection, principal: str) -> None:
         self.service = service
-        self._caller = Caller(terms.nonce, "", principal, terms.project_id, terms.roots)
+        self._caller = Caller(
+            terms.nonce,
+            "",
+            principal,
+            terms.project_id,
+            terms.roots,
+            cache_ttl_s=terms.cache_ttl_s,
+            prune_threshold_tokens=terms.prune_threshold_tokens,
+        )
         self._is_listed = False
 
     def caller(self, client: str) -> Caller:

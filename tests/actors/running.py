@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from osiris.core import tokens
 from osiris.core.errors import Refusal
+from osiris.prices_data import PriceBook
 from osiris.service import Answer, Ask, Caller
 from osiris_actors.charges import Charges
 from osiris_actors.desk import RuntimeDesk
@@ -57,12 +58,15 @@ class Agent(Struct):
 
 @asynccontextmanager
 async def system(
-    backend: RecordBackend | None = None, texts: dict[str, str] | None = None
+    backend: RecordBackend | None = None,
+    texts: dict[str, str] | None = None,
+    book: PriceBook | None = None,
 ) -> AsyncGenerator[tuple[Agent, RuntimeDesk]]:
     """Run a system; leave in order, so that nothing is pending afterwards."""
     env = SimEnv(random.Random(1))
     store = Writer(backend or MemoryBackend("5" * 32), env, lane=InlineLane())
-    tools = Tools(store, env, Charges(), tokens.estimate)
+    prices = book or PriceBook()
+    tools = Tools(store, env, Charges(), tokens.estimate, prices=prices)
     ingest = Ingest(env, NoSecrets(), Texts(texts or {}), tokens.estimate)
     ingest.ready.set()
     async with running(store, ingest, tools, Options()) as whole:

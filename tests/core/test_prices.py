@@ -103,6 +103,7 @@ def test_an_override_adds_models_and_aliases() -> None:
     assert cost_microusd(local, Usage(input=10_000)) == 0
     assert mine == find(shipped(), "claude-opus-5")
     assert merged.as_of == "2026-11"
+    assert merged.sources == shipped().sources
 
 
 def test_no_override_is_the_shipped_table_and_a_broken_one_is_refused() -> None:
@@ -131,7 +132,7 @@ def test_no_override_is_the_shipped_table_and_a_broken_one_is_refused() -> None:
 )
 def test_a_wrong_price_file_is_refused_naming_the_row_and_field(raw: str, what: str) -> None:
     assert refusal(raw).what == what
-    assert refusal(raw).code == "bad_argument"
+    assert refusal(raw).code == "bad_prices"
 
 
 @pytest.mark.parametrize("raw", [b"", b"\xff", b"nul", b'{"models": ' + b"[" * 100_000])

@@ -20,9 +20,11 @@ from bench import footprint, promises, readme, readme_script, readme_tables
 from osiris import config
 from osiris.cli.commands import COMMANDS
 from osiris.config import Settings
-from osiris.core import commands
+from osiris.core import commands, prices
 from osiris.core.errors import CODES, Refusal
+from osiris.core.prices import Prices
 from osiris.home import Home
+from osiris.prices_data import with_override
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("README.md", "ARCHITECTURE.md", "DECISIONS.md", "CHANGELOG.md")
@@ -145,7 +147,8 @@ def test_every_setting_and_code_that_is_named_exists(document: str) -> None:
 
 @pytest.mark.promise("readme")
 def test_every_configuration_that_is_shown_can_be_read(tmp_path: Path) -> None:
-    clients = [json.loads(block)["mcpServers"]["osiris"] for block in blocks(README, "json")]
+    said = [json.loads(block) for block in blocks(README, "json")]
+    clients = [each["mcpServers"]["osiris"] for each in said if "mcpServers" in each]
     [codex, own] = [tomllib.loads(block) for block in blocks(README, "toml")]
     (tmp_path / "config.toml").write_text(blocks(README, "toml")[1])
 
@@ -207,3 +210,14 @@ def test_nothing_dials_but_the_client_of_the_own_owner() -> None:
     }
 
     assert found == {"osiris/reach.py": {"connect", "create_connection"}}
+
+
+@pytest.mark.promise("readme")
+def test_the_price_file_of_the_readme_can_be_used() -> None:
+    [shown] = [block for block in blocks(README, "json") if '"models"' in block]
+
+    found = with_override(shown.encode())
+
+    assert isinstance(found, Prices)
+    assert prices.find(found, "house-model") == prices.find(found, "claude-opus-5")
+    assert prices.find(found, "my-own-model") is not None

@@ -7,12 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from osiris.core import context, usage
+from osiris.core import context, counting, usage
 from osiris.core.cache_model import Calibration, Cell
 from osiris.core.commands import Observe
 from osiris.core.decide import decide
-from osiris.core.decision import Facts, Reservation
+from osiris.core.decision import Facts
 from osiris.core.errors import Refusal
+from osiris.core.events import Stamped
 from osiris.core.prices import Price, Prices, Usage
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState
@@ -32,6 +33,11 @@ def report(**numbers: object) -> Observe:
 
 def at(now_ms: int) -> Facts:
     return replace(PRICED, now_ms=now_ms)
+
+
+def counted(state: TaskState, command: Observe, facts: Facts) -> dict[str, int]:
+    events = decide(state, command, facts).events
+    return counting.deltas("task/7c3f90d1", (Stamped(facts.now_ms, "ana", e) for e in events))
 
 
 def used(prompt: int, at_ms: int) -> TaskState:
@@ -148,17 +154,15 @@ def test_a_second_request_counts_once_for_its_gap(cache_read: int, gap_ms: int, 
     state = used(100_000, 1_000)
     command = report(cache_read=cache_read, input=100_000 - cache_read)
 
-    decision = decide(state, command, at(1_000 + gap_ms))
-
-    assert decision.reservations == (Reservation(f"cache/{cell}", 1, usage.MOST),)
+    assert counted(state, command, at(1_000 + gap_ms)) == {f"cache/{cell}": 1}
 
 
 def test_a_declared_gap_goes_before_the_time_between_two_observes() -> None:
-    decision = decide(
-        used(100_000, 1_000), report(cache_read=0, input=99_000, gap_s=500), at(2_000)
-    )
+    command = report(cache_read=0, input=99_000, gap_s=500)
 
-    assert decision.reservations[0].counter == "cache/anthropic/300/claude-opus-5-5/8/dead"
+    found = counted(used(100_000, 1_000), command, at(2_000))
+
+    assert found == {"cache/anthropic/300/claude-opus-5-5/8/dead": 1}
 
 
 @pytest.mark.parametrize(
@@ -170,13 +174,13 @@ def test_a_declared_gap_goes_before_the_time_between_two_observes() -> None:
     ids=["the prompt was compacted", "another model"],
 )
 def test_what_says_nothing_about_the_cache_is_not_counted(command: Observe) -> None:
-    assert decide(used(100_000, 1_000), command, at(400_000)).reservations == ()
+    assert counted(used(100_000, 1_000), command, at(400_000)) == {}
 
 
 def test_models_without_a_price_share_their_cells_so_that_they_stay_few() -> None:
     names = [f"claude-of-my-own-{number}" for number in range(50)]
     cells = {
-        context.cells_of(replace(STARTED.usage, model=name, ttl_s=number), PRICES)
+        context.cells_of(replace(STARTED.usage, model=name, ttl_s=number), PRICED)
         for number, name in enumerate(names)
     }
 

@@ -16,7 +16,7 @@ from tests.server.fake_desk import ANSWERS, REF, Cli, FakeDesk
 PROMISED = """
     health audit demo serve put get grep tasks show events savings export backup
     restore metrics config invariants approve install uninstall doctor hook wrap
-    statusline top dashboard verify
+    statusline top dashboard verify prices
 """
 UNBUILT = [name for name, entry in COMMANDS.items() if not entry.place]
 ASKING: dict[str, list[str]] = {
@@ -51,7 +51,7 @@ def test_help_lists_every_command_and_every_exit_code(cli: Cli) -> None:
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in UNBUILT])
 def test_every_command_explains_itself_and_takes_json(cli: Cli, name: str) -> None:
-    argv = [name, "show"] if name == "config" else [name]
+    argv = [name, "show"] if name in ("config", "prices") else [name]
 
     assert cli.run(*argv, "--help") == 0
     assert "--json" in cli.said
