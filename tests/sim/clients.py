@@ -1,11 +1,13 @@
 """Clients with a seed: they call, lose owners, retry with the same key, cancel, and keep a log."""
 
+import json
 import random
 from collections.abc import Awaitable, Callable, Mapping
 
 import trio
 from msgspec import Struct
 
+from osiris.core import canon
 from osiris.service import Answer, Ask, Caller
 from tests.sim.world import LEASE_S, World
 
@@ -52,6 +54,7 @@ class Client:
         self._own = ""
         self._shared = shared
         self._ids = 0
+        self._refs: list[str] = []
         self._name = f"m{number}"
 
     async def work(self, count: int) -> None:
@@ -114,7 +117,8 @@ class Client:
         return (
             self._fact, self._fact, self._decision, self._action, self._action, self._lesson,
             self._constraint, self._snapshot, self._read, self._precheck, self._cancelled,
-            self._again, self._hand, self._take, self._settle,
+            self._again, self._hand, self._take, self._settle, self._prompt, self._file,
+            self._usage, self._state, self._compact, self._drop,
         )  # fmt: skip
 
     async def _start(self) -> None:
@@ -145,12 +149,51 @@ class Client:
         marker = self._marker()
         text = f"{marker} " * self.rng.choice((1, 10, 3_000))
         arguments = {"kind": "action", "tool": marker, "result": text, **self._task()}
-        await self._send("observe", arguments, marker)
+        call = await self._send("observe", arguments, marker)
+        if call.is_acknowledged and "ref=" in call.answer:
+            self._refs.append(call.answer.partition("ref=")[2].split()[0])
+
+    async def _drop(self) -> None:
+        """Say that a result has left the prompt; perhaps once more."""
+        if self._refs:
+            dropped = {"kind": "dropped", "ref": self.rng.choice(self._refs), **self._task()}
+            await self._send("observe", dropped, "")
 
     async def _lesson(self) -> None:
         marker = self._marker()
         scope = self.rng.choice(("project", "agent", "global"))
         await self._send("observe", {"kind": "lesson", "scope": scope, "text": marker}, marker)
+
+    async def _prompt(self) -> None:
+        """Record a head or a list of tools; it is known by its hash."""
+        name = self._marker()
+        kind = self.rng.choice(("head", "contract"))
+        text = json.dumps([{"name": name, "description": "a tool"}]) if kind == "contract" else name
+        marker = canon.sha256_hex(text.encode())
+        await self._send("observe", {"kind": kind, "text": text, **self._task()}, marker)
+
+    async def _file(self) -> None:
+        path = self._marker()
+        arguments = {"kind": "file", "path": path, "text": f"{path} " * 9, **self._task()}
+        await self._send("observe", arguments, path)
+
+    async def _usage(self) -> None:
+        """Tell of a request; those of one model say in pairs how its cache fared."""
+        usage = {
+            "model": "claude-opus-5-5",
+            "input": 9_000,
+            "cache_read": self.rng.choice((0, 8_000)),
+        }
+        await self._send("observe", {"kind": "usage", "args": usage, **self._task()}, "")
+
+    async def _state(self) -> None:
+        marker = self._marker()
+        arguments = {"kind": "state", "text": marker, "ok": True, **self._task()}
+        await self._send("observe", arguments, marker)
+
+    async def _compact(self) -> None:
+        mode = self.rng.choice(("compact", "trim", "clear"))
+        await self._send("checkpoint", {"mode": mode, **self._task()}, "")
 
     async def _snapshot(self) -> None:
         marker = self._marker()

@@ -6,7 +6,8 @@ Rule 3: replay equals live: the snapshot path and the fold from zero give one st
 Rule 4: the accounts balance, equal the fold of the events, and no ceiling is passed.
 Rule 5: the index equals the one rebuilt from events.
 Rule 6: every acknowledged change was charged in its own unit.
-Rule 7: the rules of `handoff_model`.
+Rule 7: a drop is booked once for each session, agent and ref.
+Rule 8: the rules of `handoff_model`.
 """
 
 from itertools import pairwise
@@ -34,6 +35,7 @@ def check(backend: Disk, calls: list[Call]) -> None:
     _check_ledger(backend, history)
     _check_index(backend, history)
     _check_charges(history, places, calls)
+    _check_drops(history)
     handoff_model.check(backend, history)
     assert backend.verify(deep=True).damage == ()
 
@@ -86,6 +88,10 @@ def _marker(event: ev.Event, *, is_child: bool) -> str:
         case ev.Noted(text=marker) if marker != "hello":
             return marker
         case ev.SnapshotTaken(id=marker) | ev.HandoffOffered(goal=marker):
+            return marker
+        case ev.PrefixRecorded(sha256=marker) | ev.FileSeen(path=marker):
+            return marker
+        case ev.StateDeclared(name=marker):
             return marker
         case _:
             return ""
@@ -158,7 +164,11 @@ def _check_index(backend: MemoryBackend, history: History) -> None:
     rebuilt = {key: value for key, value in dict(by_time).items() if value is not None}
     stored = {put.key: put.value for put in backend.index("", limit=EVERYTHING)}
     assert set(stored) == set(rebuilt)
-    moving = ("bound/", "call/")  # the last writer of several streams: order is not in the events
+    moving = (
+        "bound/",
+        "call/",
+        "catalogue/",
+    )  # the last writer of several streams: order is not in the events
     for key, value in rebuilt.items():
         assert key.startswith(moving) or stored[key] == value, f"index {key} differs"
 
@@ -175,3 +185,13 @@ def _check_charges(
     for events in history.values():
         for before, after in pairwise(events):
             assert not (isinstance(before.event, ev.Charged) and before == after)
+
+
+def _check_drops(history: History) -> None:
+    for stream, events in history.items():
+        booked = [
+            (at.event.ref, at.by, at.event.session)
+            for at in events
+            if isinstance(at.event, ev.KeptOut) and at.event.session
+        ]
+        assert len(booked) == len(set(booked)), f"{stream}: a drop was booked twice"
