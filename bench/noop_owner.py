@@ -34,6 +34,9 @@ class NoopService:
         await trio.lowlevel.checkpoint()
         return ANSWER
 
+    def clean(self, text: str) -> str:
+        return text
+
     def listed(self, caller: Caller, schemas: str, instructions: str) -> None:
         del caller, schemas, instructions
 

@@ -11,6 +11,7 @@ from types import ModuleType
 import msgspec
 
 import dev
+from bench.redact_shapes import FORMS, SHAPES
 from osiris.cli.commands import COMMANDS
 from osiris.cli.exits import MEANINGS
 from osiris.config import Settings
@@ -95,6 +96,18 @@ def unlisted() -> str:
     shared = [n for n in found[SIX[0].name] if all(n in names for names in found.values())]
     own = [f"`{n}` of {tool}" for tool, names in found.items() for n in names if n not in shared]
     return f"Understood but not listed: {', '.join([*(f'`{n}`' for n in shared), *own])}."
+
+
+def secrets() -> str:
+    """Return what is planted by `bench.redact`, whose table it is."""
+    by_shape = ", ".join(shape.name for shape in SHAPES if not shape.label)
+    by_label = ", ".join(f"{s.name} (`{s.label}`)" for s in SHAPES if s.label)
+    rows = [
+        ("known by their shape", by_shape),
+        ("known by their label", by_label),
+        ("forms", ", ".join(FORMS)),
+    ]
+    return table(("secrets", f"{len(SHAPES)} kinds, each in {len(FORMS)} forms"), rows)
 
 
 def mode_table() -> str:
@@ -223,6 +236,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "moves": moves,
     "budgets": budgets,
     "overhead": overhead,
+    "secrets": secrets,
     "hosts": hosts,
     "codes": codes,
     "exits": exits,

@@ -19,6 +19,7 @@ from osiris.groups import leaves
 from osiris.home import Home, HomeError
 from osiris.life import GRACE_S, Life, Terms
 from osiris.lock import OwnerLock
+from osiris_actors.redact_logs import CleanFormatter
 from osiris_actors.store.contract import StoreDamaged, StoreTooNew, StoreUnavailable
 from osiris_actors.store.failures import StoreMoved
 from osiris_actors.writer import WriterStuck
@@ -85,7 +86,7 @@ def _log_to(folder: Path, level: str) -> None:
     handler = RotatingFileHandler(
         folder / "osiris.log", maxBytes=LOG_BYTES, backupCount=LOG_FILES, encoding="utf-8"
     )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(CleanFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(level.upper())

@@ -16,6 +16,7 @@ from osiris.core import policy
 from osiris.core.errors import Refusal
 from osiris.home import Home
 from osiris.prices_data import PRICES, PriceBook
+from osiris_actors import redact_logs
 from osiris_actors.charges import Charges
 from osiris_actors.desk import RuntimeDesk
 from osiris_actors.env import RealEnv
@@ -68,6 +69,7 @@ class Parts:
         self._copied_from = backend.copied_from
         try:
             self._redactor = Redactor(secret_of(self._place.store / "redaction.key"))
+            redact_logs.share(self._redactor)
             writer = Writer(backend, self.env, ends=self._ends)
             book = PriceBook(Path(self._home.root) / PRICES)
             if book.problem is not None:

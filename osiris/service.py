@@ -70,6 +70,10 @@ class Service(Protocol):
         """Answer `osiris://task/{id}/manifest|status` and `osiris://ref/{ref}`."""
         ...
 
+    def clean(self, text: str) -> str:
+        """Return a text of the caller's, to be said back to it, without the secrets in it."""
+        ...
+
     def listed(self, caller: Caller, schemas: str, instructions: str) -> None:
         """Charge the listing's tokens once for this connection."""
         ...

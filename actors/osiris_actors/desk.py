@@ -47,6 +47,7 @@ class RuntimeDesk:
         self.store = gateway.system.store
         self._home = home
         self._owners = owners
+        self._keeping = {} if keeping is None else keeping.operations
         self._operations: dict[str, Callable[[Args, bytes], Awaitable[Found | Refusal]]] = {
             "health": self._health,
             "tasks": self._tasks,
@@ -59,7 +60,7 @@ class RuntimeDesk:
             "get": self._get,
             "grep": self._grep,
             "count": self._count,
-            **({} if keeping is None else keeping.operations),
+            **self._keeping,
         }
         self._copied_from = "" if keeping is None else keeping.copied_from
 
@@ -67,13 +68,20 @@ class RuntimeDesk:
         """Answer one operation."""
         operation = self._operations.get(op)
         if operation is None:
-            names = ", ".join(self._operations)
-            return _refused(Refusal("bad_request", f"no operation {op[:40]!r}", f"use {names}"))
+            names, said = ", ".join(self._operations), self.gateway.clean(op)[:40]
+            return _refused(Refusal("bad_request", f"no operation {said!r}", f"use {names}"))
         try:
-            found = await operation(args, body)
+            found = await operation(self._clean(op, args), body)
         except (StoreDamaged, StoreUnavailable) as error:
             found = answers.broken(error)
         return _refused(found) if isinstance(found, Refusal) else found
+
+    def _clean(self, op: str, args: Args) -> Args:
+        """Return the arguments without secrets; paths of copies are the user's own."""
+        if op in self._keeping:
+            return args
+        clean: Args = self.system.ingest.redactor.redact_tree(dict(args))[0]
+        return clean
 
     async def _health(self, _: Args, __: bytes) -> Found:
         trouble = self.store.trouble()

@@ -71,7 +71,7 @@ class Gateway:
 
     async def read_resource(self, caller: Caller, uri: str) -> Answer:
         """Answer a resource: the same texts the tools give, charged the same way."""
-        kind, _, rest = uri.removeprefix("osiris://").partition("/")
+        kind, _, rest = self.clean(uri).removeprefix("osiris://").partition("/")
         if kind == "ref":
             return await self._recall(caller, Recall("head", ref=rest, n=100_000), 0)
         name, _, view = rest.partition("/")
@@ -84,6 +84,10 @@ class Gateway:
         text = manifest(state)
         self.charges.add(f"task/{state.task}", {"manifest": self.tools.count(text).n})
         return Answer(text)
+
+    def clean(self, text: str) -> str:
+        """Return a text of the caller's without the secrets in it."""
+        return self.system.ingest.redactor.redact(text)[0]
 
     def listed(self, caller: Caller, schemas: str, instructions: str) -> None:
         """Charge a listing once the ruler is there."""

@@ -11,10 +11,12 @@ from typing import Literal, NamedTuple
 
 CREDENTIAL = "credential"
 BASE64 = "base64"
+URL = "url"
 SENTINEL = re.compile(rb"\[\[secret:[\w.-]{1,80}:[0-9a-f]{8}\]\]")
 
-# how a find is checked: by the label before it, as a value, as one a person chose, as cookies, not
-Check = Literal["label", "value", "password", "cookie", "shape"]
+# how a find is checked: by the label before it, as a value, as one a person chose, as cookies, not;
+# what is encoded is looked into
+Check = Literal["label", "value", "password", "cookie", "shape", "encoded"]
 
 
 class Row(NamedTuple):
@@ -30,13 +32,11 @@ _LABEL = (
     r"(?:passw(?:or)?d|passphrase|pwd|secret|credential|token|api[_-]?key|(?:access|secret|auth|account"
     r"|private|signing|encryption|master|service)[_-]?key)"
 )
+_CREDENTIAL = r"[A-Za-z0-9._~+/=!@#$%^&*:-]"  # what stands in a header
 _QUOTE = r"(?:\\?[\"']|%22|&quot;)"
 _IS = r"(?::|:?=>?|%3[AaDd])"
 # base64 of ASCII text: the top bit of each of three bytes is zero
 _B64 = "[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
-
-# so much of it that it cannot be anything else; kingfisher looks into more than that
-BASE64_TEXT = f"(?:{_B64}){{5}}"
 
 ROWS: tuple[Row, ...] = (
     Row("aws-id", r"\b((?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16})\b"),
@@ -100,7 +100,7 @@ ROWS: tuple[Row, ...] = (
     Row(
         CREDENTIAL,
         r"(?i)\bauthorization\\?[\"']?\s*[:=]\s*\\?[\"']?(?:bearer|basic|token|digest|apikey)\s+"
-        r"([A-Za-z0-9._~+/=-]{8,})",
+        rf"({_CREDENTIAL}{{8,}})",
         "password",
     ),
     Row(
@@ -108,11 +108,11 @@ ROWS: tuple[Row, ...] = (
         r"(?i)\bauthorization\\?[\"']?\s*[:=]\s*\\?[\"']?([A-Za-z0-9._~+/=-]{8,})",
         "value",
     ),
-    Row(CREDENTIAL, r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]{16,})", "value"),
+    Row(CREDENTIAL, rf"(?i)\bbearer\s+({_CREDENTIAL}{{16,}})", "value"),
     Row(
         CREDENTIAL,
         r"(?i)\b(?:x-api-key|api-key|x-[a-z]+-token|private-token)"
-        r"\\?[\"']?\s*[:=]\s*\\?[\"']?([A-Za-z0-9._~+/=-]{8,})",
+        rf"\\?[\"']?\s*[:=]\s*\\?[\"']?({_CREDENTIAL}{{8,}})",
         "value",
     ),
     Row(
@@ -120,5 +120,18 @@ ROWS: tuple[Row, ...] = (
         r"(?i)\b(?:set-)?cookie\\?[\"']?\s*:\s*\\?[\"']?([\w.-]+=[^\r\n\"'\\]{8,})",
         "cookie",
     ),
-    Row(BASE64, rf"(?:^|[^A-Za-z0-9+/_-])((?:{_B64}){{5,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}})"),
+    Row(
+        BASE64,
+        rf"(?:^|[^A-Za-z0-9+/_-])((?:(?:(?:{_B64}){{16,}}\r?\n)+(?:{_B64})*|(?:{_B64}){{5,}})"
+        r"[A-Za-z0-9+/_-]{0,3}={0,2})",
+        "encoded",
+        rf"(?:{_B64}){{5}}",
+    ),
+    Row(URL, r"[?&][\w.-]+=([^\s&#\"'<>\\]{16,})", "encoded"),
+    Row(
+        URL,
+        r"([A-Za-z0-9._~+/@:!*,;-]*%[0-9A-Fa-f]{2}[A-Za-z0-9._~+/@:!*,;%-]*)",
+        "encoded",
+        "%[0-9A-Fa-f]{2}",
+    ),
 )

@@ -7,25 +7,26 @@ Rule 2: the project's own list works at once; kingfisher's rules join it when th
 Rule 3: a text is looked through by two sets of patterns first; only rows that occur are matched one
         by one. (One set for all takes 0.6 s a megabyte on hostile text, two take 0.1 s.)
 Rule 4: a short text is asked first whether it can hold a secret at all (`redact_gate`).
-Rule 5: base64 of text is looked into, once; what is already a sentinel is left alone.
+Rule 5: base64 of text, percent-encoding and values of addresses are looked into, twice at most;
+        what is already a sentinel is left alone.
 Rule 6: in JSON every text and key is looked at by itself, and what stands under the key of a secret
         is one.
 """
 
-import binascii
 import hmac
 import logging
 import re
-from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import trio
 
 from osiris.core.query_re2 import Finder, PatternSet
 from osiris.core.stub_json import is_array, is_object
+from osiris_actors.redact_encodings import decoded
+from osiris_actors.redact_finds import Find, Inner, characters, merged, outside
 from osiris_actors.redact_gate import GATED, OWN, Gate, gate_for
 from osiris_actors.redact_labels import (
     is_cookie,
@@ -35,33 +36,23 @@ from osiris_actors.redact_labels import (
     names_password,
     names_secret,
 )
-from osiris_actors.redact_rules import BASE64, CREDENTIAL, ROWS, SENTINEL, Row
+from osiris_actors.redact_rules import CREDENTIAL, ROWS, Row
 
 log = logging.getLogger(__name__)
 
 _SHORTEST = 8
 _BEFORE = 80
-_MARK = b"[[secret:"
+_DEPTH = 2  # base64 in a percent-encoded address in a text
 _HEADER = "Authorization"
 _LEAF = "\n\x00\n"
 _secretive = re.compile(r"secret|key|token|password")
-_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_BETWEEN = b"\n"
 
 
 class Scanner(Protocol):
     """Finds secrets in bytes."""
 
     def scan(self, data: bytes) -> Iterable[Any]: ...
-
-
-class Find(NamedTuple):
-    """A secret and where it stands; `rank` says which name wins where finds touch."""
-
-    start: int
-    end: int
-    rank: int
-    rule: str
-    secret: bytes
 
 
 class _Part:
@@ -193,68 +184,35 @@ class Redactor:
         return f"[[secret:{find.rule}:{digest}]]".encode()
 
     def _merged(self, data: bytes) -> list[Find]:
-        """Return the finds in order, those that touch as one."""
-        finds = sorted((*self._own(data, nested=False), *self._others(data)))
-        if not finds:
-            return []
-        if _MARK in data:
-            finds = _outside_sentinels(finds, data)
-        merged: list[Find] = []
-        for find in finds:
-            if merged and find.start < merged[-1].end:
-                best = min(merged[-1], find, key=lambda one: (one.rank, one.start))
-                end = max(merged[-1].end, find.end)
-                merged[-1] = best._replace(start=merged[-1].start, end=end)
-            else:
-                merged.append(find)
-        return merged
+        return merged(self._finds(data, _DEPTH), data)
 
-    def _own(self, data: bytes, *, nested: bool) -> Iterator[Find]:
+    def _finds(self, data: bytes, depth: int) -> Iterator[Find]:
+        """Yield what is found in a text and, `depth` times, in what stands encoded in it."""
+        inner: list[Inner] = []
+        for row, start, end in self._matches(data):
+            secret = data[start:end]
+            if row.check == "encoded":
+                inner.append(Inner(start, end, decoded(row.name, secret)))
+            elif _holds(row, data, start, secret):
+                yield Find(start, end, int(row.check != "shape") * 2, row.name, secret)
+        yield from self._others(data)
+        if inner and depth:
+            text = _BETWEEN.join(one.text for one in inner)
+            yield from outside(self._finds(text, depth - 1), inner, data)
+
+    def _matches(self, data: bytes) -> Iterator[tuple[Row, int, int]]:
         for part in self._parts:
-            for row, start, end in part.finds(data):
-                secret = data[start:end]
-                if row.name == BASE64:
-                    inner = () if nested else self._inside(secret)
-                    yield from (find._replace(start=start, end=end) for find in inner)
-                elif _holds(row, data, start, secret):
-                    yield Find(start, end, int(row.check != "shape") * 2, row.name, secret)
-
-    def _inside(self, encoded: bytes) -> Iterator[Find]:
-        """Yield the first secret in a base64 text."""
-        digits = encoded.translate(_URL_SAFE).rstrip(b"=")
-        digits = digits[: len(digits) - (len(digits) % 4 == 1)]
-        text = binascii.a2b_base64(digits + b"=" * (-len(digits) % 4))
-        yield from list(self._own(text, nested=True))[:1]
+            yield from part.finds(data)
 
     def _others(self, data: bytes) -> Iterator[Find]:
-        for found in self._scanner.scan(data) if self._scanner else ():
-            secret = found.secret.encode("utf-8", "surrogatepass")
-            start, end = _whole(data, found.location["start_offset"], found.location["end_offset"])
+        """Yield what kingfisher finds; it takes a text with many zero bytes for UTF-16."""
+        plain = data.replace(b"\0", b"\1")
+        for found in self._scanner.scan(plain) if self._scanner else ():
             rule = found.rule_id.rpartition(".")[2][:40]
-            if secret not in data[start:end] and not found.is_base64_encoded:
-                continue  # the scanner took the text for UTF-16: its offsets are not ours
             if found.visible or _secretive.search(rule):  # others are account names and the like
-                yield Find(start, end, 1, rule, secret)
-
-
-def _whole(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """Return a range of bytes widened to whole characters."""
-    while start > 0 and data[start] & 0xC0 == 0x80:  # noqa: PLR2004  (a UTF-8 continuation)
-        start -= 1
-    while end < len(data) and data[end] & 0xC0 == 0x80:  # noqa: PLR2004  (same)
-        end += 1
-    return start, end
-
-
-def _outside_sentinels(finds: list[Find], data: bytes) -> list[Find]:
-    spans = [found.span() for found in SENTINEL.finditer(data)]
-    starts = [start for start, _ in spans]
-    before = [bisect_left(starts, find.end) for find in finds]
-    return [
-        find
-        for find, place in zip(finds, before, strict=True)
-        if not place or spans[place - 1][1] <= find.start
-    ]
+                span = found.location["start_offset"], found.location["end_offset"]
+                secret = found.secret.encode("utf-8", "surrogatepass")
+                yield Find(*characters(data, *span), 1, rule, secret)
 
 
 def _holds(row: Row, data: bytes, start: int, secret: bytes) -> bool:
@@ -272,6 +230,8 @@ def _holds(row: Row, data: bytes, start: int, secret: bytes) -> bool:
             return is_value(value, bare=False, password=True)
         case "cookie":
             return is_cookie(value)
+        case "encoded":
+            return False
 
 
 def _collected(value: Any) -> tuple[list[str], list[str]]:

@@ -29,6 +29,7 @@ from osiris.server.tools import (
 from osiris.server.turnstile import FreeTurn
 from osiris.service import Answer, Ask, Turn
 
+_UNSAID = Refusal("unknown_tool", "no such tool", "list the tools")
 _SHOWN = 64  # characters of a wrong name that are repeated to its sender
 
 
@@ -69,9 +70,19 @@ class Tools:
     ) -> Answer:
         wanted = wanted_operation(params.name, params.arguments or {}, self._flavour)
         if isinstance(wanted, Refusal):
-            return Answer(wanted.text(), is_error=True)
+            return Answer(self._refusal(context, params).text(), is_error=True)
         ask = Ask(wanted.name, wanted.arguments, request_key(context))
         return await seat_of(context).session.service.call(caller_of(context), ask, turn)
+
+    def _refusal(self, context: Context, params: types.CallToolRequestParams) -> Refusal:
+        """Return why a call names no operation, without the secrets that its names may hold."""
+        clean = seat_of(context).session.service.clean
+        arguments = {
+            clean(name): clean(value) if isinstance(value, str) else value
+            for name, value in (params.arguments or {}).items()
+        }
+        wanted = wanted_operation(clean(params.name), arguments, self._flavour)
+        return wanted if isinstance(wanted, Refusal) else _UNSAID
 
 
 def wanted_operation(

@@ -81,7 +81,9 @@ class Connection:
         self._host = host
         self._peer = peer
         self._hello = hello
-        self._transport = LineTransport(stream, self._seat, offload=host.offload)
+        self._transport = LineTransport(
+            stream, self._seat, offload=host.offload, clean=host.service.clean
+        )
         self._session: Session | None = None
 
     async def run(self) -> None:

@@ -102,7 +102,8 @@ async def get_prompt(
 ) -> types.GetPromptResult:
     """Answer with what checkpoint(mode=resume) says. Raises MCPError with the refusal's text."""
     if params.name != PROMPT:
-        what = f"no prompt named {params.name[:64]!r}"
+        name = seat_of(context).session.service.clean(params.name)
+        what = f"no prompt named {name[:64]!r}"
         raise MCPError(types.INVALID_PARAMS, Refusal("not_found", what, f"ask for {PROMPT}").text())
     answer = await _resume(context, (params.arguments or {}).get("task"))
     if answer.is_error:

@@ -10,7 +10,7 @@ Rule 4: when the client has said its last, open requests get `drain_s` to be ans
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 import anyio.abc
@@ -40,6 +40,7 @@ THREAD_BYTES = 256 * 1024  # longer lines are parsed in a thread: 8 MiB take a t
 
 Parsed = dict[str, Any] | LineError
 Offload = Callable[[Callable[[bytes], Parsed], bytes], Awaitable[Parsed]]
+Clean = Callable[[str], str]
 Seat = Callable[[Ticket | None], object]
 
 _encode = msgspec.json.Encoder().encode
@@ -170,15 +171,21 @@ class LineReader(_Seam):
 
 
 class LineWriter(_Seam):
-    """The write seam. A response settles its request, sent or not."""
+    """The write seam. A response settles its request, sent or not.
 
-    def __init__(self, outbox: Outbox, requests: OpenRequests) -> None:
+    The SDK's errors quote what was sent: `clean` takes the secrets out of them.
+    """
+
+    def __init__(self, outbox: Outbox, requests: OpenRequests, clean: Clean) -> None:
         self._outbox = outbox
         self._requests = requests
+        self._clean = clean
 
     async def send(self, item: SessionMessage, /) -> None:
         """Send one message. Raises anyio.BrokenResourceError, which the SDK swallows."""
         message = item.message
+        if isinstance(message, JSONRPCError):
+            message = _cleaned(message, self._clean)
         try:
             await self._outbox.put(_line(message))
         except trio.BrokenResourceError:
@@ -197,11 +204,12 @@ class LineTransport:
         seat: Seat,
         *,
         offload: Offload | None = None,
+        clean: Clean = str,
     ) -> None:
         self.requests = OpenRequests()
         self._outbox = Outbox(stream, self._give_up)
         self.reader = LineReader(stream, self._outbox, self.requests, seat, offload or _in_thread)
-        self.writer = LineWriter(self._outbox, self.requests)
+        self.writer = LineWriter(self._outbox, self.requests, clean)
 
     def stop(self, drain_s: float) -> None:
         """Read no more; give open requests `drain_s` to be answered."""
@@ -229,6 +237,19 @@ def _line(message: JSONRPCMessage) -> bytes:
     if isinstance(message, JSONRPCResponse):
         return _encode({"jsonrpc": "2.0", "id": message.id, "result": message.result}) + b"\n"
     return message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+
+
+def _cleaned(error: JSONRPCError, clean: Clean) -> JSONRPCError:
+    """Return an error whose texts are clean; the data of one are a text or a flat object."""
+    said = error.error
+    data: object = said.data
+    if isinstance(data, str):
+        data = clean(data)
+    elif isinstance(data, dict):
+        flat = cast("dict[str, object]", data)
+        data = {key: clean(text) if isinstance(text, str) else text for key, text in flat.items()}
+    update = {"message": clean(said.message), "data": data}
+    return error.model_copy(update={"error": said.model_copy(update=update)})
 
 
 def _other(message: dict[str, Any]) -> SessionMessage | None:

@@ -1,21 +1,21 @@
 """What is a secret and what is not, by the own list alone and with kingfisher's rules."""
 
 import base64
-import gzip
 import hashlib
 import json
+import random
 import re
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from urllib.parse import quote
 
 import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import redact_shapes
 from osiris_actors.redact_labels import names_secret
 from osiris_actors.redactor import Redactor
 from tests.actors.secret_shapes import (
@@ -27,8 +27,8 @@ from tests.actors.secret_shapes import (
     private_key,
     some,
 )
+from tests.actors.transcripts import HERE, messages
 
-SHARED = Path(__file__).parents[2].parent / "shared"
 KEY = b"k" * 32
 OWN = Redactor(KEY)
 SENTINEL = re.compile(r"\[\[secret:([\w.-]+):([0-9a-f]{8})\]\]")
@@ -295,17 +295,59 @@ def test_hostile_text_takes_no_more_than_its_share_of_time() -> None:
     assert time.thread_time() - began < 0.5 * len(text) / 1_000_000 + 0.5
 
 
-def _texts() -> Iterator[str]:
-    for path in sorted((SHARED / "transcripts").glob("*.jsonl.gz")):
-        with gzip.open(path, "rt", encoding="utf-8") as lines:
-            for line in lines:
-                message: dict[str, Any] = json.loads(line)
-                yield message.get("text") or ""
-                yield from (json.dumps(call["args"]) for call in message.get("calls", []))
-
-
-@pytest.mark.skipif(not (SHARED / "transcripts").is_dir(), reason="no ../shared/transcripts here")
+@pytest.mark.skipif(not HERE, reason="no ../shared/transcripts here")
 def test_real_transcripts_hold_no_false_hit() -> None:
-    found = [(text[:80], hits) for text in _texts() if (hits := OWN.redact(text)[1])]
+    texts = (message.get("text") or "" for message in messages())
 
-    assert found == []
+    assert [(text[:80], hits) for text in texts if (hits := OWN.redact(text)[1])] == []
+
+
+ALL_SHAPES = [(shape, form) for shape in redact_shapes.SHAPES for form in redact_shapes.FORMS]
+
+
+@pytest.mark.promise("redaction")
+def test_no_half_of_a_secret_is_left_in_any_form(full: Redactor) -> None:
+    source = random.Random(7)
+    planted = [
+        (shape.name, form, redact_shapes.text_of(shape, form, shape.drawn(source)))
+        for shape, form in ALL_SHAPES
+    ]
+
+    left = [
+        (name, form)
+        for name, form, text in planted
+        if redact_shapes.marked(full.redact(text)[0].encode())
+        or redact_shapes.marked(json.dumps(full.redact_tree({"a": [text], text: 1})[0]).encode())
+    ]
+
+    assert len(planted) >= 40 * 4
+    assert all(redact_shapes.marked(text.encode()) for *_, text in planted)
+    assert left == []
+
+
+def test_what_stands_encoded_around_a_secret_is_kept_where_it_can_be() -> None:
+    token = SHAPES["npm"]
+    text = f"https://host.invalid/a%20b/{token}/c?q=x%20y&state=clean%2Fpath&n=1"
+
+    clean, hits = OWN.redact(text)
+
+    assert hits == 1
+    assert SENTINEL.sub("*", clean) == text.replace(token, "*")
+
+
+def test_a_secret_is_found_in_base64_that_an_address_has_encoded_once_more() -> None:
+    token = SHAPES["npm"]
+    encoded = quote(base64.b64encode(f"?~?>{token}".encode()).decode(), safe="")
+
+    clean, hits = OWN.redact(f"https://host.invalid/?a={encoded}")
+
+    assert "%2F" in encoded
+    assert hits == 1
+    assert redact_shapes.marked(clean.encode()) is None
+
+
+def test_zero_bytes_do_not_blind_the_rules(full: Redactor) -> None:
+    secret = "dckr_pat_" + some(27)
+    text = f"docker login -p {secret}\n" + "\0a" * 100
+
+    assert secret not in full.redact(text)[0]

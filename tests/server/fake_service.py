@@ -40,5 +40,8 @@ class FakeService:
             return Answer("error unknown_ref: no such ref | fix: use a ref of this task", True)
         return Answer(f"content of {uri} for {caller.client}")
 
+    def clean(self, text: str) -> str:
+        return text.replace("hunter2", "[[secret]]")
+
     def listed(self, caller: Caller, schemas: str, instructions: str) -> None:
         self.listings.append((caller, schemas, instructions))

@@ -1,5 +1,6 @@
 """Each bad line gets an error reply with a stable code; the next call works; nothing is stored."""
 
+import json
 import re
 from typing import Any
 
@@ -120,6 +121,47 @@ async def test_the_reply_to_an_unknown_tool_names_the_six() -> None:
         "error unknown_tool: no tool named 'osiris_fly' | fix: call one of osiris_plan, "
         "osiris_precheck, osiris_observe, osiris_recall, osiris_checkpoint, osiris_handoff"
     )
+
+
+@pytest.mark.promise("redaction")
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("hunter2", {}),
+        ("x" * 60 + "hunter2", {}),
+        ("osiris_call", {"op": "hunter2"}),
+        ("osiris_call", {"hunter2": 1}),
+    ],
+)
+async def test_the_name_of_nothing_is_repeated_without_the_secret_in_it(
+    tool: str, arguments: dict[str, Any]
+) -> None:
+    async with initialized(FakeService()) as client:
+        result = await client.call(tool, **arguments)
+
+    text = result["content"][0]["text"]
+    assert text.startswith(("error unknown_tool: ", "error unknown_argument: "))
+    assert "[[se" in text
+    assert "hunt" not in text
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("hunter2", {}),
+        ("prompts/get", {"name": "hunter2"}),
+        ("prompts/get", {"name": "osiris/task-resume", "arguments": "hunter2"}),
+        ("resources/read", {"uri": ["hunter2"]}),
+    ],
+)
+async def test_no_error_of_the_sdk_quotes_a_secret(method: str, params: object) -> None:
+    request = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+    async with initialized(FakeService()) as client:
+        await client.send(json.dumps(request).encode())
+        reply = await client.reply()
+
+    assert (reply["id"], "error" in reply) == (7, True)
+    assert "hunter2" not in json.dumps(reply)
 
 
 @pytest.mark.parametrize("size", [63 * 1024, 64 * 1024, 65 * 1024, 1024 * 1024, MAX_LINE_BYTES])
