@@ -143,7 +143,9 @@ class Gateway:
             self.router.bind(caller, binds)
         self.system.clock.touch(asked.acting)
         turn.done()  # as above
-        answer = self._answer(caller, await self.system.tasks.ask(f"task/{name}", asked), taken)
+        reads = isinstance(asked.command, Precheck)
+        found = await self.system.tasks.ask(f"task/{name}", asked, reads=reads)
+        answer = self._answer(caller, found, taken)
         if binds and answer.is_error:
             self.router.unbind(caller, binds)
         await self._afterwards(asked.command, name)

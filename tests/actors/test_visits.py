@@ -53,15 +53,22 @@ async def cell(actor: Gated) -> AsyncGenerator[Directory[str, str]]:
 class Asked:
     """An ask in its own task."""
 
-    def __init__(self, nursery: trio.Nursery, cells: Directory[str, str], message: str) -> None:
+    def __init__(
+        self,
+        nursery: trio.Nursery,
+        cells: Directory[str, str],
+        message: str,
+        *,
+        reads: bool = False,
+    ) -> None:
         self.scope = trio.CancelScope()
         self.answer: str | Refusal | None = None
         self.done = trio.Event()
-        nursery.start_soon(self._ask, cells, message)
+        nursery.start_soon(self._ask, cells, message, reads)
 
-    async def _ask(self, cells: Directory[str, str], message: str) -> None:
+    async def _ask(self, cells: Directory[str, str], message: str, reads: bool) -> None:  # noqa: FBT001  start_soon takes no names
         with self.scope:
-            self.answer = await cells.ask("a", message)
+            self.answer = await cells.ask("a", message, reads=reads)
         self.done.set()
 
 
@@ -109,6 +116,22 @@ async def test_a_visitor_that_is_cancelled_first_finishes_what_it_began(
         assert actor.order == ["begin x", "end x"]
         assert await cells.ask("a", "x") == "x"
         assert actor.loads == 1
+
+
+async def test_a_reader_that_is_cancelled_is_cut_short_and_the_actor_reloads(
+    nursery: trio.Nursery,
+) -> None:
+    actor = Gated()
+    async with cell(actor) as cells:
+        asked = Asked(nursery, cells, "x", reads=True)
+        await wait_all_tasks_blocked()
+        asked.scope.cancel()
+        await asked.done.wait()
+
+        assert actor.order == ["begin x"]
+        actor.open("x")
+        assert await cells.ask("a", "x") == "x"
+        assert actor.loads == 2
 
 
 async def test_a_visit_past_its_deadline_is_late_and_the_actor_reloads(
