@@ -56,13 +56,13 @@ PROMISES: dict[str, str] = {
     "S7-loop-pattern": "one error under varying arguments: warn",
     "S7-oscillation": "calls in turn without news: warn",
     "S7-runaway": "many calls without progress: warn, then block",
+    "S8-invariants": "rules of a project are enforced before an action, by states that go stale",
     "S9-lossless": "every payload comes back byte for byte, verified by its hash",
     "S9-audit": "an audit replays every chain, hashes every payload and names what is wrong",
 }
 
 # the seed's promises that wait for their part
 AHEAD: dict[str, str] = {
-    "S8-invariants": "rules of a project are enforced before an action",
     "S12-dashboard": "a dashboard shows tasks in a browser",
 }
 

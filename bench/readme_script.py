@@ -31,6 +31,8 @@ message = "Modifying test suites requires explicit approval"
 call = { tool = "Edit", args = { file_path = "tests/test_cart.py" } }
 expect = "block"
 """
+COMMIT = {"command": "git add . && git commit -m fix"}
+PYTEST = {"command": "python -m pytest -q"}
 HEAD = "You are a careful engineer. It is 2026-11-30T{}Z.\nAnswer in plain words.\n"
 USAGE = {
     "model": "claude-sonnet-4-5",
@@ -56,7 +58,7 @@ GOAL = "check that prices are rounded up everywhere"
 
 
 class Call(Struct, frozen=True):
-    """One tool call by one of the two agents; `{name}` is what an earlier reply named so."""
+    """One tool call by one of the agents; `{name}` is what an earlier reply named so."""
 
     tool: str
     args: dict[str, Any]
@@ -147,6 +149,13 @@ SESSION: dict[str, tuple[Call, ...]] = {
     "compass": (
         Call("observe", {"kind": "contract", "result": json.dumps({"tools": TOOLS})}),
         Call("plan", {"mode": "status", "query": "where is this function defined"}),
+    ),
+    "rules": (
+        Call("plan", {"mode": "start", "objective": "mend the cart"}, "shop"),
+        Call("precheck", {"tool": "Bash", "args": COMMIT}, "shop"),
+        Call("observe", {"kind": "action", "tool": "Bash", "args": PYTEST, "ok": True}, "shop"),
+        Call("precheck", {"tool": "Bash", "args": COMMIT}, "shop"),
+        Call("precheck", {"tool": "Edit", "args": {"file_path": "tests/test_cart.py"}}, "shop"),
     ),
     "errors": (
         Call("recall", {"op": "grep", "ref": "{ref}", "q": "(?<=a)b"}),

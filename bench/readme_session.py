@@ -1,4 +1,4 @@
-"""A real session for the README: two agents, one home, the command line, every reply as it came.
+"""A real session for the README: its agents, one home, the command line, every reply as it came.
 
 Rule 1: nothing is written by hand but the calls; replies are what the running program says.
 Rule 2: it works on this checkout, in a home of its own that is removed afterwards.
@@ -40,20 +40,21 @@ async def _run(user: Path) -> dict[str, str]:
     """Hold the session as a user whose folder is `user`."""
     environ = {key: text for key, text in os.environ.items() if not key.startswith("OSIRIS_")}
     environ |= {"HOME": str(user), "OSIRIS_ROOTS": "@project"}
+    shop = user / "shop"
+    (shop / ".osiris").mkdir(parents=True)
+    (shop / ".osiris" / "invariants.toml").write_text(RULES)
     with trio.fail_after(LIMIT_S):
         async with (
             connected(COMMAND, environ, str(ROOT), name="claude-code") as author,
             connected(COMMAND, environ, str(ROOT), name="codex") as reviewer,
+            connected(COMMAND, environ, str(shop), name="claude-code") as keeper,
         ):
-            agents = {"author": author, "reviewer": reviewer}
+            agents = {"author": author, "reviewer": reviewer, "shop": keeper}
             names = dict(TEXTS)
             found = {
                 block: "\n\n".join([await _told(call, agents, names) for call in calls])
                 for block, calls in SESSION.items()
             }
-        shop = user / "shop"
-        (shop / ".osiris").mkdir(parents=True)
-        (shop / ".osiris" / "invariants.toml").write_text(RULES)
         for block, lines in TYPED.items():
             place = shop if block == "invariants" else ROOT
             typed = [_typed(line, place, environ, names) for line in lines]
@@ -67,10 +68,10 @@ async def _told(call: Call, agents: Mapping[str, ToolCaller], names: dict[str, s
     text, _ = await agents[call.by].call(f"osiris_{call.tool}", args)
     for word in text.partition("\n")[0].split(" "):
         name, equals, value = word.partition("=")
-        if equals and name in ("task", "ref", "contract"):
+        if equals and name in ("task", "ref", "contract") and call.by != "shop":
             names.setdefault(name, value)
             names[f"last_{name}"] = value
-    who = f"({call.by}) " if call.by != "author" else ""
+    who = f"({call.by}) " if call.by == "reviewer" else ""
     shown = {name: _shortened(value) for name, value in args.items()}
     return f"> {who}osiris_{call.tool} {json.dumps(shown, ensure_ascii=False)}\n{text}"
 

@@ -35,6 +35,7 @@ from osiris.core.loop_rules import RULES, WORDS
 from osiris.core.overhead import KINDS as OVERHEAD
 from osiris.home import CONNECTION_KEYS
 from osiris.server.tools import SIX
+from osiris_actors import checks
 
 ENDLESS = 1 << 30
 
@@ -234,6 +235,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "prune-modes": prune_modes,
     "loop-rules": loop_rules,
     "moves": moves,
+    "checks": lambda: docstring_table(checks),
     "budgets": budgets,
     "overhead": overhead,
     "secrets": secrets,

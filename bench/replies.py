@@ -9,8 +9,11 @@ from osiris.core import replies
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.decide import decide
 from osiris.core.decision import Facts, Payload
+from osiris.core.errors import Refusal
 from osiris.core.handoff import Contract
 from osiris.core.index import CallEntry, RefEntry
+from osiris.core.invariant_ruling import Ruling
+from osiris.core.invariants import Finding
 from osiris.core.loop_call import Call, see
 from osiris.core.manifest import manifest
 from osiris.core.memory import Entry
@@ -34,6 +37,18 @@ INPUTS = tuple(
     RefEntry(f"{n:02x}" * 32, 99_999, 25_999, "Bash", "result", 1, "ana") for n in range(9)
 )
 
+FORBIDDEN = Ruling((
+    Finding(
+        "no-edit-of-the-settings-loader",
+        "block",
+        f"{TEXT}; {TEXT}",
+        f"the rule is for src/{'settings/' * 10}loader.py",
+        "ask a person to allow it: osiris approve no-edit-of-the-settings-loader --task 7c3f90d1"
+        " --for 10m",
+    ),
+))  # fmt: skip
+BROKEN = Ruling(trouble=Refusal("bad_rules", f".osiris/invariants.toml line 12, {TEXT}", TEXT))
+
 # tool -> commands whose replies are measured, with what the facts hold
 SCRIPT: tuple[tuple[str, Command, dict[str, object]], ...] = (
     ("plan", Plan("update", step=1), {}),
@@ -46,6 +61,8 @@ SCRIPT: tuple[tuple[str, Command, dict[str, object]], ...] = (
     ("precheck", Precheck("Bash", args={"command": "ls"}, seal="x"), {"seal": 1}),
     ("verdict", Precheck("Read", args={"path": "b.py"}), {"seen": SEEN}),
     ("verdict", Precheck("Bash", seal="0" * 16), {"seal": None}),
+    ("verdict", Precheck("Edit", args={"path": "a.py"}), {"ruling": FORBIDDEN}),
+    ("verdict", Precheck("Edit", args={"path": "a.py"}), {"ruling": BROKEN}),
     ("observe", Observe("action", tool="Bash", args={"command": "ls"}, ok=True), {"seal": 1}),
     ("observe", Observe("decision", text=TEXT), {"seal": 1}),
     ("observe", Observe("lesson", text=TEXT), {}),

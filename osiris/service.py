@@ -11,6 +11,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     `nonce` belongs to one bridge process or direct connection. `project` is the id of the
     connection's project root, empty when it has none. `roots` are real paths, empty = no files.
+    `root` is the real path of the project root, `cwd` where relative paths begin; empty for none.
     The rest are its settings.
     """
 
@@ -21,6 +22,8 @@ class Caller(msgspec.Struct, frozen=True):
     roots: tuple[str, ...] = ()
     cache_ttl_s: int = 300
     prune_threshold_tokens: int = 40_000
+    root: str = ""
+    cwd: str = ""
 
     @property
     def agent(self) -> str:

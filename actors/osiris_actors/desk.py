@@ -20,6 +20,7 @@ from osiris.core.manifest import manifest
 from osiris.core.tokens import RULER
 from osiris.service import Answer, Caller
 from osiris_actors import answers, auditing, routing, task
+from osiris_actors.approving import Approving, approvals_of
 from osiris_actors.gateway import Gateway
 from osiris_actors.ingest import Raw
 from osiris_actors.keeping import Keeping
@@ -60,6 +61,7 @@ class RuntimeDesk:
             "get": self._get,
             "grep": self._grep,
             "count": self._count,
+            **Approving(gateway).operations,
             **self._keeping,
         }
         self._copied_from = "" if keeping is None else keeping.copied_from
@@ -84,9 +86,9 @@ class RuntimeDesk:
         return clean
 
     async def _health(self, _: Args, __: bytes) -> Found:
-        trouble = self.store.trouble()
+        trouble, broken = self.store.trouble(), self.gateway.rules.broken()
         return {
-            "ok": trouble is None and not self.system.tasks.quarantined(),
+            "ok": not (trouble or broken or self.system.tasks.quarantined()),
             "version": __version__,
             "pid": os.getpid(),
             "home": self._home,
@@ -97,6 +99,7 @@ class RuntimeDesk:
             "starts": await self._starts(),
             "trouble": None if trouble is None else msgspec.structs.asdict(trouble),
             "copied_from": self._copied_from,
+            "rules": {file: why.text() for file, why in broken.items()},
         }, b""
 
     async def _starts(self) -> int:
@@ -118,7 +121,13 @@ class RuntimeDesk:
         if isinstance(state, Refusal):
             return state
         steps = [{"text": step.text, "done": step.done} for step in state.steps]
-        return {**reporting.figures(state), "plan": steps, "manifest": manifest(state)}, b""
+        now_ms = self.system.tools.env.now_ms()
+        more = {
+            "plan": steps,
+            "approvals": await approvals_of(self.store, state.task, now_ms),
+            "manifest": manifest(state),
+        }
+        return {**reporting.figures(state), **more}, b""
 
     async def _events(self, args: Args, _: bytes) -> Found | Refusal:
         stream = str(args.get("stream") or "")

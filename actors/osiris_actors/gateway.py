@@ -17,9 +17,11 @@ from osiris.core.task_state import TaskState
 from osiris.service import Answer, Ask, Caller, Turn
 from osiris_actors import answers, loopguard, reports, routing, task
 from osiris_actors.answers import refusal
+from osiris_actors.checks import Checks
 from osiris_actors.handoffs import Handoffs, Target
 from osiris_actors.ingest import Ingested, Refused
 from osiris_actors.loopguard import Seen
+from osiris_actors.rulebook import RuleBook
 from osiris_actors.store.contract import (
     CHUNK_BYTES,
     Committed,
@@ -47,7 +49,9 @@ class Gateway:
         self.tools = system.tools
         self.charges = system.tools.charges
         self.router = routing.Router(system.store)
-        self.handoffs = Handoffs(system.store, self.router, system.ingest)
+        self.rules = RuleBook(system.tools.env)
+        checks = Checks(system.tools, system.ingest, self.rules)
+        self.handoffs = Handoffs(system.store, self.router, checks)
         system.store.watch(self.handoffs.changed)
 
     async def call(self, caller: Caller, ask: Ask, turn: Turn) -> Answer:
@@ -95,14 +99,15 @@ class Gateway:
 
     async def _command(self, caller: Caller, ask: Ask, taken: Ingested, turn: Turn) -> Answer:
         refused = await self._stored_large(taken)
-        await turn.wait()
         command = taken.command
+        rules = await self.rules.judging(caller, command)
+        await turn.wait()
         if isinstance(command, Handoff) and command.op in ("list", "wait"):
             turn.done()
             return await self._watched(caller, command, taken)
         key = routing.key_of(caller, ask, command, taken.content, self.tools.env.now_ms())
         stream = routing.note_stream(caller, command)
-        target = refused or await self._target(caller, command, key, stream)
+        target = refused or await self._target(caller, command, key, stream, turn)
         if isinstance(target, Refusal):
             return self._refused(caller, target, taken.arguments)
         call = _call_of(command)
@@ -121,6 +126,7 @@ class Gateway:
             acting=target.acting,
             checks=target.checks,
             lease_s=self.system.options.lease_s,
+            rules=rules,
         )
         if stream:
             turn.done()  # nobody else runs before this task waits, and then the message is in
@@ -128,9 +134,11 @@ class Gateway:
         return await self._to_task(caller, target.task, asked, taken, turn)
 
     async def _target(
-        self, caller: Caller, command: Command, key: Key, stream: str
+        self, caller: Caller, command: Command, key: Key, stream: str, turn: Turn
     ) -> Target | Refusal:
         if isinstance(command, Handoff):
+            if command.op == "verify":
+                turn.done()  # its checks may run for minutes
             return await self.handoffs.target(caller, command, key)
         name = "" if stream else await self.router.task(caller, command, key)
         return name if isinstance(name, Refusal) else Target(name, acting=name)

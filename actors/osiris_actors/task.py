@@ -8,7 +8,7 @@ from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Pr
 from osiris.core.decide import decide
 from osiris.core.decision import NOT_PRESENTED, Checked, Facts, Payload
 from osiris.core.errors import Refusal
-from osiris.core.events import LeaseRearmed
+from osiris.core.events import LeaseRearmed, RuleApproved
 from osiris.core.handoff import LEASE_S, Contract
 from osiris.core.index import CallEntry, Due, RefEntry
 from osiris.core.ledger import day_of, source
@@ -21,6 +21,8 @@ from osiris_actors import schemas
 from osiris_actors.answers import CONTENDED
 from osiris_actors.contract_facts import TASK_FOLD, child_of, contract_of, inputs_of
 from osiris_actors.observe_facts import Text, facts_of, text_facts, text_of
+from osiris_actors.rulebook import Held
+from osiris_actors.ruling import Case, ruling_of
 from osiris_actors.store.blobs import unpack
 from osiris_actors.store.contract import Blob, Committed, Key
 from osiris_actors.stream import ATTEMPTS, Step, Stream, Tools
@@ -45,6 +47,7 @@ class Ask(Struct, frozen=True):
     acting: str = ""
     checks: tuple[Checked, ...] = ()
     lease_s: int = LEASE_S
+    rules: Held | None = None
 
 
 class Flush(Struct, frozen=True):
@@ -69,7 +72,15 @@ class Rearm(Struct, frozen=True):
     child_version: int
 
 
-Message = Ask | Flush | Look | Expire | Rearm
+class Approve(Struct, frozen=True):
+    """Note that a person allows what a rule forbids."""
+
+    rule: str
+    until_ms: int
+    who: str
+
+
+Message = Ask | Flush | Look | Expire | Rearm | Approve
 Result = Answer | TaskState | bool | None
 
 
@@ -98,6 +109,9 @@ class TaskActor:
             case Rearm(due, version):
                 event = LeaseRearmed(due.contract, due.child, due.lease_s, version)
                 return isinstance(await self.stream.book(event), Committed)
+            case Approve(rule, until_ms, who):
+                approved = RuleApproved(rule, until_ms, who)
+                return isinstance(await self.stream.book(approved), Committed)
 
     async def passivate(self) -> None:
         await self.stream.flush()
@@ -171,6 +185,10 @@ class TaskActor:
             cache_ttl_s=ask.caller.cache_ttl_s,
             prune_threshold_tokens=ask.caller.prune_threshold_tokens,
         )
+        if ask.rules is not None:
+            who, now_ms = facts.agent, facts.now_ms
+            case = Case(ask.rules, ask.caller, command, who, task, now_ms, ask.arguments)
+            facts = replace(facts, ruling=await ruling_of(self.tools.store, self.tools.env, case))
         if isinstance(command, Handoff):
             return await self._handoff(ask, command, facts)
         return await facts_of(self.tools, self.stream.state, command, facts)

@@ -35,11 +35,13 @@ def health(context: Context) -> Shown:
 
 
 def _troubles(said: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return why the store takes no writes, as an error line."""
+    """Return why the store takes no writes, and which rules are broken, as error lines."""
+    broken: Mapping[str, str] = said.get("rules") or {}
+    rules = tuple(f"{why} ({file})" for file, why in broken.items())
     trouble = said.get("trouble")
     if not trouble:
-        return ()
-    return (f"error {trouble['code']}: {trouble['why']} | fix: {trouble['fix']}",)
+        return rules
+    return (f"error {trouble['code']}: {trouble['why']} | fix: {trouble['fix']}", *rules)
 
 
 def _text(said: Mapping[str, Any], screen: Screen) -> str:
@@ -61,6 +63,8 @@ def _text(said: Mapping[str, Any], screen: Screen) -> str:
         rows.append(("trouble", "the store takes no writes, see below"))
     if said.get("copied_from"):
         rows.append(("copy of", f"{said['copied_from']}; both answer for the same tasks"))
+    if said.get("rules"):
+        rows.append(("rules", f"{many(len(said['rules']), 'broken file')}, named below"))
     if said["problems"]:
         rows.append(("settings", f"{many(len(said['problems']), 'problem')}, named below"))
     head = f"OSIRIS {said.get('version', '')}: {'all is well' if said['ok'] else 'NOT WELL'}"

@@ -48,15 +48,17 @@ def check(context: Context, *, file: str | None) -> Shown:  # noqa: ARG001  ever
     """Say whether the file is in order, and list its rules; exit 1 names the line and the fix."""
     read = _read(file)
     rules = [_rule(rule) for rule in read.rules.invariants]
-    answer = {
+    answer: dict[str, Any] = {
         "file": read.file,
         "ok": True,
         "rules": rules,
         "states": [_state(read.rules, name) for name in read.rules.states],
         "checks": [msgspec.to_builtins(one) for one in read.rules.checks],
         "examples": len(read.rules.examples),
+        "warnings": [f"rule {rule.id} matches everything" for rule in _for_all(read.rules)],
     }
-    return Shown(answer, lambda at: _check_text(read, rules, at))
+    notes = tuple(f"warning: {said}" for said in answer["warnings"])
+    return Shown(answer, lambda at: _check_text(read, rules, at), notes=notes)
 
 
 @invariants.command()
@@ -133,6 +135,11 @@ def _arguments(text: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise CommandError("bad_argument", "ARGS-JSON is no object", "write {...}")
     return cast("dict[str, Any]", value)
+
+
+def _for_all(rules: Rules) -> list[Rule]:
+    """Return the rules that no call escapes: right perhaps, and a slip more often."""
+    return [rule for rule in rules.invariants if rule.when.is_for_all()]
 
 
 def _rule(rule: Rule) -> dict[str, Any]:

@@ -54,6 +54,14 @@ def ago(at_ms: int, now_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d")
 
 
+def lasting(seconds: int) -> str:
+    """Return a time as people say it, in its largest unit, rounded up: "10 min", "2 h"."""
+    for below_s, unit_s, name in _AGES:
+        if seconds < below_s:
+            return f"{-(-seconds // unit_s)} {name}"
+    return f"{-(-seconds // 86_400)} d"
+
+
 def encodable(text: str, encoding: str) -> str:
     """Return `text` with what `encoding` lacks escaped, the ellipsis as three points."""
     try:

@@ -8,7 +8,7 @@ import click
 
 from osiris.cli.context import Context
 from osiris.cli.exits import CommandError
-from osiris.cli.layout import Screen, ago, amounts, cell, compact, cut, many, pairs, table
+from osiris.cli.layout import Screen, ago, amounts, cell, compact, cut, lasting, many, pairs, table
 from osiris.cli.output import Shown, answers
 from osiris.config import project_id, project_root
 
@@ -72,10 +72,16 @@ def _show(said: Mapping[str, Any], screen: Screen) -> str:
         ("memory", many(said["notes"], "note")),
         ("work", f"{many(said['actions'], 'action')}, {many(said['refs'], 'ref')} stored"),
         ("redacted", many(said["redacted_items"], "secret")),
+        *(("allowed", _approval(one, screen)) for one in said["approvals"]),
     ]
     head = cut(cell(f"{said['task']}  {said['objective']}", screen), screen.columns, screen)
     lines = [head, pairs(facts, screen), "", _tokens(said), "", str(said["manifest"])]
     return "\n".join(lines)
+
+
+def _approval(said: Mapping[str, Any], screen: Screen) -> str:
+    left_s = max(1, said["until_ms"] - screen.now_ms) // 1_000
+    return f"what {said['rule']} forbids, for {lasting(left_s)}"
 
 
 def _step(n: int, step: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from osiris.core.compass import Found
 from osiris.core.errors import Refusal
 from osiris.core.handoff import LEASE_S, Contract
 from osiris.core.index import CallEntry, FileEntry, RefEntry
+from osiris.core.invariant_ruling import UNRULED, Ruling
 from osiris.core.loop_window import Seen
 from osiris.core.memory import Entry
 from osiris.core.prices import Prices
@@ -67,11 +68,13 @@ class Child(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """One acceptance check as OSIRIS ran it."""
+    """One acceptance check of `result` as OSIRIS ran it; `output` is what its command printed."""
 
     check: str
     ok: bool
     why: str = ""
+    result: str = ""
+    output: Payload | None = None
 
 
 class Facts(Struct, frozen=True):
@@ -87,6 +90,7 @@ class Facts(Struct, frozen=True):
     `file` is a path as it was read before, `diff` what changed since; `found` is the compass's
     answer, None without a catalogue; `learned` are the outcomes counted for the task's model.
     `cache_ttl_s` and `prune_threshold_tokens` are settings of the connection.
+    `ruling` is what the rules of the project say to the call.
     """
 
     now_ms: int
@@ -123,6 +127,7 @@ class Facts(Struct, frozen=True):
     found: Found | None = None
     cache_ttl_s: int = CACHE_TTL_S
     prune_threshold_tokens: int = 40_000
+    ruling: Ruling = UNRULED
 
 
 class Reservation(Struct, frozen=True):

@@ -232,6 +232,23 @@ class StateDeclared(Struct, frozen=True, array_like=True):
     project: str
 
 
+class StateChanged(Struct, frozen=True, array_like=True):
+    """What an observed call did to a state of `project`; `how` says it in a few words."""
+
+    name: str
+    ok: bool
+    how: str
+    project: str
+
+
+class RuleApproved(Struct, frozen=True, array_like=True):
+    """A person's leave, given at a terminal, to do what `rule` forbids until then."""
+
+    rule: str
+    until_ms: int
+    who: str
+
+
 class CompactionStaged(Struct, frozen=True, array_like=True):
     """What may leave the prompt: `now`, and `staged` for one of `moments`; refs by sha256."""
 
@@ -248,6 +265,7 @@ Event = (
     | Noted | ActionObserved | RefStored | KeptOut | Charged | SnapshotTaken | TaskResumed
     | TaskClosed | HandoffOffered | HandoffAccepted | HandoffMoved | LateResult | LeaseRearmed
     | ChildOpened | PrefixRecorded | UsageDeclared | FileSeen | StateDeclared | CompactionStaged
+    | StateChanged | RuleApproved
 )  # fmt: skip
 
 

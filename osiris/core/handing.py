@@ -2,19 +2,24 @@
 
 Rule 1: every move is decided on the issuer's task; the assignee's state comes as facts.
 Rule 2: a return after the end is kept as a late result and changes nothing else.
+Rule 3: only the very result that the checks were run on is verified.
 """
 
 from collections.abc import Callable
+
+from msgspec.structs import replace
 
 from osiris.core import events as ev
 from osiris.core import handoff, offering, plain, policy, refs
 from osiris.core.commands import Handoff
 from osiris.core.decision import Decision, Facts, refuse
+from osiris.core.errors import Refusal
 from osiris.core.handoff import HELD, MOVES, Contract, Side
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState
 
 ANYONE = ("any", "anyone", "*")
+SHOWN_OUTPUTS = 3
 
 Moving = Callable[[TaskState, Contract, Handoff, Facts], Decision]
 
@@ -77,7 +82,13 @@ def _return(_: TaskState, contract: Contract, __: Handoff, facts: Facts) -> Deci
 
 
 def _verify(_: TaskState, contract: Contract, __: Handoff, facts: Facts) -> Decision:
-    return _failed(facts) or _moved(contract, "verify", facts, ref=contract.result)
+    failed = _failed(contract, contract.result, facts)
+    if failed is not None:
+        return failed
+    moved = _moved(contract, "verify", facts, ref=contract.result)
+    assert isinstance(moved.reply, Reply)
+    reply = replace(moved.reply, notes=_outputs(facts))
+    return replace(moved, events=(*_kept_outputs(facts), *moved.events), reply=reply)
 
 
 def _reject(_: TaskState, contract: Contract, command: Handoff, facts: Facts) -> Decision:
@@ -144,12 +155,12 @@ def _adopt(contract: Contract, facts: Facts) -> Decision:
     """Verify a late result after all."""
     if facts.acting != contract.task:
         return refuse("not_holder", "verify is for the issuer", "name the issuer's task with task=")
-    failed = _failed(facts)
+    failed = _failed(contract, contract.late, facts)
     if failed is not None:
         return failed
     event = ev.HandoffMoved(contract.id, "verified", contract.attempt, "adopted", contract.late)
     pairs = (("ok", ""), ("contract", contract.id), ("status", "verified"), ("adopted", "late"))
-    return Decision((event,), Reply(pairs))
+    return Decision((*_kept_outputs(facts), event), Reply(pairs, _outputs(facts)))
 
 
 def _known_return(contract: Contract, command: Handoff, facts: Facts) -> Decision | None:
@@ -161,12 +172,38 @@ def _known_return(contract: Contract, command: Handoff, facts: Facts) -> Decisio
     return None
 
 
-def _failed(facts: Facts) -> Decision | None:
+def _failed(contract: Contract, result: str, facts: Facts) -> Decision | None:
+    """Return the answer to a result that did not pass; what commands printed is kept."""
+    ran = [c.check for c in facts.checks if c.result == result]
+    if ran != list(contract.checks):
+        what = f"contract {contract.id} moved while its checks ran"
+        return refuse("conflict", what, "call verify again")
     failed = [c for c in facts.checks if not c.ok]
     if not failed:
         return None
     what = "; ".join(f"{c.check[:60]}: {c.why}" for c in failed)[:400]
-    return refuse("checks_failed", what, "reject it, so that it can be done again")
+    refused = Refusal("checks_failed", what, "reject it, so that it can be done again")
+    if not _outputs(facts):
+        return Decision((), refused)
+    reply = Reply(((refused.text(), ""),), _outputs(facts), is_error=True)
+    return Decision(_kept_outputs(facts), reply)
+
+
+def _outputs(facts: Facts) -> tuple[str, ...]:
+    """Return a line for what each command printed."""
+    return tuple(
+        f"{c.check} printed {refs.short(c.output.sha256)} ({c.output.tokens} tokens)"
+        for c in facts.checks[:SHOWN_OUTPUTS]
+        if c.output is not None
+    )
+
+
+def _kept_outputs(facts: Facts) -> tuple[ev.Event, ...]:
+    kept = [(c.check, c.output) for c in facts.checks if c.output is not None]
+    return tuple(
+        ev.RefStored(p.sha256, p.size, p.tokens, p.method, check, "check", p.redacted)
+        for check, p in kept
+    )
 
 
 def _stored(facts: Facts) -> tuple[ev.Event, ...]:

@@ -21,13 +21,15 @@
 | catalogue/PROJECT, or task/ID for one | Catalogue   | which tools the compass knows         |
 | file/STREAM/PATH HASH                 | FileEntry   | what a re-read of a path changes      |
 | state/PROJECT/NAME                    | StateEntry  | what an agent declared of a project   |
+| standing/PROJECT/NAME                 | Standing    | how a state of a project stands       |
+| approved/TASK/RULE                    | Approval    | what a person allows                  |
 | staged/TASK                           | Staged      | what a dead cache lets go             |
 """
 
 import msgspec
 from msgspec import Struct
 
-from osiris.core import canon, contracts, plain, prefix
+from osiris.core import canon, contracts, plain, prefix, rule_index
 from osiris.core import events as ev
 from osiris.core.handoff import HELD, Contract
 from osiris.core.memory import Entry
@@ -208,7 +210,7 @@ def _of_declared(stream: str, at: ev.Stamped) -> Puts:
             staged = Staged(mode, refs, moments, freed, at.at_ms)
             return ((f"staged/{task}", _encoder.encode(staged)),)
         case _:
-            return ()
+            return rule_index.puts(task, at)
 
 
 def catalogue_key(project: str, task: str) -> str:

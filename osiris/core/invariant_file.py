@@ -3,12 +3,13 @@
 Rule 1: a file is taken whole or not at all; the refusal names the line or the rule, and the fix.
 Rule 2: unknown keys are refused: a misspelt condition would be one that nobody checks.
 Rule 3: what is built in comes with every file: the states of `invariant_states`, the rule that
-        agents do not approve, and, once there are rules, the one that agents do not rewrite them.
+        agents do not approve, and, once the file says anything, that they do not rewrite it.
 Rule 4: the size of the file, the number of its tables and every glob are limited.
 """
 
 import json
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
@@ -36,6 +37,7 @@ from osiris.core.invariant_tables import (
 )
 
 MAX_BYTES: Final = 256 << 10
+_SHELL_SIGNS: Final = frozenset("|&;<>()")
 MAX_DOTS: Final = 20  # the standard library's parser takes n * n memory for n dots in a key
 RESERVED: Final = "osiris."
 CODE: Final = "bad_rules"
@@ -54,6 +56,19 @@ _OWN_FILE: Final = Rule(
     When(path_glob=Globs(("**/.osiris", "**/.osiris/invariants.toml"), "path")),
     message="the rules of a project are changed by a person",
 )
+_OWN_FILE_BY_SCRIPT: Final = Rule(
+    "osiris.script",
+    When(
+        tool=Globs(
+            ("{python*,py,node,deno,bun,perl,ruby,php,lua}.*osiris*invariants.toml*",), "name"
+        )
+    ),
+    message="the rules of a project are changed by a person",
+    approvable=False,
+)
+# what holds where there is no file, and where there never was a good one
+BARE: Final = Rules((_APPROVE,), built_in())
+GUARDED: Final = Rules((_APPROVE, _OWN_FILE, _OWN_FILE_BY_SCRIPT), built_in())
 
 _AT_END: Final = "(at end of document)"
 _TOML_LINE: Final = re.compile(r" \(at line (\d+), column \d+\)$")
@@ -128,11 +143,12 @@ def _rules(file: FileTables) -> Rules:
     states = {**built_in(), **{state.name: state for state in _each("state", file.state, _state)}}
     own = _each("invariant", file.invariant, lambda table: _rule(table, states))
     ids = {rule.id for rule in own}
+    has_tables = bool(file.invariant or file.state or file.check or file.example)
     _unique("invariant", [table.id for table in file.invariant])
     _unique("state", [table.name for table in file.state])
     _unique("check", [table.id for table in file.check])
     return Rules(
-        (_APPROVE, *((_OWN_FILE,) if own else ()), *own),
+        (*(GUARDED if has_tables else BARE).invariants, *own),
         states,
         _each("check", file.check, _check),
         _each("example", file.example, lambda table: _example(table, states, ids)),
@@ -169,9 +185,9 @@ def _rule(table: InvariantTable, states: Mapping[str, State]) -> Rule:
     if table.id.startswith(RESERVED):
         raise WrongError("such ids are OSIRIS's own", f"an id without {RESERVED}")
     when = _when(table.when)
-    if when.is_for_all():
+    if when == When():
         fix = 'name a tool, a folder or an argument in `when`, e.g. tool = ["edit", "write"]'
-        raise WrongError("it matches every call", fix)
+        raise WrongError("it has no condition", fix)
     required = () if table.require is None else tuple(_list(table.require.state))
     if table.require is not None and not required:
         raise WrongError("it requires no state", "name one, or leave `require` out")
@@ -207,8 +223,29 @@ def _values(key: str, value: Value) -> list[str]:
 
 
 def _check(table: CheckTable) -> Check:
+    parts = table.cwd.replace("\\", "/").split("/")
+    if ".." in parts or ":" in table.cwd or (table.cwd and not parts[0]):
+        raise WrongError("cwd leads out of the project", "name a folder below its root")
     command = table.command
-    return Check(table.id, command if isinstance(command, str) else tuple(command))
+    words = _words(command) if isinstance(command, str) else tuple(command)
+    return Check(table.id, words, table.cwd, table.timeout_s)
+
+
+def _words(line: str) -> tuple[str, ...]:
+    """Return the words of a line that no shell will read."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.commenters = ""
+    fix = 'write a list of words, e.g. command = ["make", "test"], or name a script'
+    try:
+        words = tuple(lexer)
+    except ValueError as error:
+        raise WrongError("command has a quote that is not closed", fix) from error
+    signs = next((word for word in words if set(word) <= _SHELL_SIGNS), "")
+    if signs or "$" in line or "`" in line:
+        raise WrongError(f"command needs a shell for {signs or '$'}, and none runs it", fix)
+    if not words:
+        raise WrongError("command is empty", fix)
+    return words
 
 
 def _example(table: ExampleTable, states: Mapping[str, State], ids: set[str]) -> Example:

@@ -56,10 +56,12 @@ class Rule(Struct, frozen=True):
 
 
 class Check(Struct, frozen=True):
-    """A command of the human's that contracts name by its id: a shell line, or its words."""
+    """A command of a person's that contracts name by its id; `cwd` is below the project's root."""
 
     id: str
-    command: str | tuple[str, ...]
+    command: tuple[str, ...]
+    cwd: str = ""
+    timeout_s: int = 300
 
 
 class Example(Struct, frozen=True):

@@ -51,6 +51,8 @@ class StateTable(Struct, forbid_unknown_fields=True):
 class CheckTable(Struct, forbid_unknown_fields=True):
     id: Id
     command: Command | Annotated[list[Command], Meta(min_length=1, max_length=200)]
+    cwd: Text = ""
+    timeout_s: Annotated[int, Meta(ge=1, le=3_600)] = 300
 
 
 class CallTable(Struct, forbid_unknown_fields=True):
@@ -100,7 +102,9 @@ _FIXES: Final[dict[str, str]] = {
     "verdict": "write warn or block",
     "expect": "write allow, warn or block",
     "message": "a text of at most 300 characters",
-    "command": "a shell line or a list of words",
+    "command": "a line of words or a list of them",
+    "cwd": "a folder below the project's root",
+    "timeout_s": "1 to 3600 seconds",
     "call": 'a table, e.g. call = { tool = "Bash", args = { command = "git commit" } }',
 }
 

@@ -79,10 +79,17 @@ class Tried(Struct, frozen=True):
 
 
 def judge(
-    rules: Rules, call: ToolCall, states: Mapping[str, Standing], facts: RuleFacts
+    rules: Rules,
+    call: ToolCall,
+    states: Mapping[str, Standing],
+    facts: RuleFacts,
+    deed: Deed | None = None,
 ) -> tuple[Finding, ...]:
-    """Return what the rules say against a call, in their order; empty if nothing."""
-    deed = deed_of(call)
+    """Return what the rules say against a call, in their order; empty if nothing.
+
+    `deed` is that of the call, for who has it already: to make it costs most.
+    """
+    deed = deed or deed_of(call)
     found: list[Finding] = []
     for rule in rules.invariants:
         matched = match(rule, call, deed)
@@ -94,9 +101,9 @@ def judge(
     return tuple(found)
 
 
-def required_states(rules: Rules, call: ToolCall) -> tuple[str, ...]:
+def required_states(rules: Rules, call: ToolCall, deed: Deed | None = None) -> tuple[str, ...]:
     """Return the states whose files must be looked up before `judge`."""
-    deed = deed_of(call)
+    deed = deed or deed_of(call)
     required = (
         state
         for rule in rules.invariants
@@ -106,9 +113,11 @@ def required_states(rules: Rules, call: ToolCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(required))
 
 
-def observe_states(rules: Rules, call: ToolCall, *, ok: bool | None) -> tuple[StateChange, ...]:
+def observe_states(
+    rules: Rules, call: ToolCall, *, ok: bool | None, deed: Deed | None = None
+) -> tuple[StateChange, ...]:
     """Return what a call that was made does to the states; `ok` None: not reported."""
-    return changes(rules.states, deed_of(call), ok=ok)
+    return changes(rules.states, deed or deed_of(call), ok=ok)
 
 
 def explain(rules: Rules, call: ToolCall) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ Rule 1: a drop counts as declared, once per session, agent and ref, only if the 
 Rule 2: pinned texts never change under their id.
 Rule 3: whatever is observed under an unknown seal is recorded, and answered with the manifest.
 Rule 4: a declared state is what an agent says; the project keeps who said it and when.
+Rule 5: a call that a rule forbids and that was made anyway is recorded, and answered with the rule.
 """
 
 import re
@@ -15,6 +16,7 @@ from osiris.core import delivering, drift, filing, heads, ledger, planning, pref
 from osiris.core import events as ev
 from osiris.core.commands import Observe
 from osiris.core.decision import Decision, Facts, Payload, refuse
+from osiris.core.invariant_ruling import changed, with_finding
 from osiris.core.loop_call import Call, see
 from osiris.core.loop_window import Seen
 from osiris.core.loopguard import Verdict, judge
@@ -24,7 +26,7 @@ from osiris.core.modes import mode_of
 from osiris.core.replies import Block, Reply
 from osiris.core.task_state import TaskState
 
-NEVER_SHOWN = ("path", "head", "contract")
+NEVER_SHOWN = ("path", "head", "contract", "check")
 _STATE = re.compile(r"[A-Za-z][\w.-]{0,63}")
 
 
@@ -97,11 +99,25 @@ def _action(state: TaskState, command: Observe, facts: Facts) -> Decision:
         seen, command.ok, 0 if payload is None else payload.tokens, facts.project
     )
     stored = () if payload is None else delivering.stored(command.tool, payload, facts)
-    events = (event, *stored)
+    ruling = facts.ruling
+    events = (event, *stored, *_state_changes(facts))
     states = planning.states(state, events, facts)
-    reply = with_verdict(delivering.answer(states[-1], mode, facts), verdict)
+    reply = delivering.answer(states[-1], mode, facts)
+    if ruling.changes:
+        reply = replace(reply, pairs=(*reply.pairs, *changed(ruling)))
+    if ruling.blocks or (ruling.warns and verdict.level == "none"):
+        reply = with_finding(reply, ruling)
+    else:
+        reply = with_verdict(reply, verdict)
     delivered = payload.tokens if payload is not None and reply.block is not None else 0
     return Decision(events, reply, delivered=delivered, states=states)
+
+
+def _state_changes(facts: Facts) -> tuple[ev.Event, ...]:
+    return tuple(
+        ev.StateChanged(change.state, change.ok, change.by, facts.ruling.project)
+        for change in facts.ruling.changes
+    )
 
 
 def _seen(tool: str, command: Observe, facts: Facts) -> Seen:

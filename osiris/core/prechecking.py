@@ -3,12 +3,16 @@
 | finding                                     | allow | verdict             |
 | unknown seal                                | no    | block               |
 | budget over                                 | no    | block               |
+| a rule of the project forbids it            | no    | block               |
+| the rules of the project cannot be judged   | no    | block               |
 | the loop guard's block or stop still stands | no    | block, stop         |
+| a rule of the project warns                 | yes   | warn                |
 | its suggestion or warning still stands      | yes   | suggest_alternative, warn |
 | another agent of the project has the answer | yes   | suggest_alternative |
 
 Rule 1: it changes nothing and is no history.
 Rule 2: what another agent did is offered for read-only tools alone.
+Rule 3: while the file of rules is broken, every answer says so.
 """
 
 from osiris.core import plain, refs
@@ -17,6 +21,7 @@ from osiris.core.decision import Decision, Facts
 from osiris.core.drift import is_unknown
 from osiris.core.drift import pairs as drift_pairs
 from osiris.core.index import CallEntry
+from osiris.core.invariant_ruling import with_finding, with_trouble
 from osiris.core.loop_identity import call_key
 from osiris.core.loop_kinds import kind_of
 from osiris.core.loopguard import foresee
@@ -27,16 +32,27 @@ from osiris.core.task_state import TaskState
 
 
 def precheck(state: TaskState, command: Precheck, facts: Facts) -> Decision:
+    decision = _decided(state, command, facts)
+    if facts.ruling.trouble is None or not isinstance(decision.reply, Reply):
+        return decision
+    return Decision((), with_trouble(decision.reply, facts.ruling))
+
+
+def _decided(state: TaskState, command: Precheck, facts: Facts) -> Decision:
     if is_unknown(facts):
         return _denied("unknown_seal", "carry the manifest of this reply", manifest(state))
     if budget_word(state) == "over":
         return _denied("budget_exceeded", "ask for a larger budget with plan update budget=", "")
+    if facts.ruling.blocks:
+        return Decision((), with_finding(Reply((("allow", "no"),)), facts.ruling))
     args = command.args or {}
     call = facts.call or call_key(command.tool, args)
     verdict = foresee(state.loop, call, facts.now_ms)
     if verdict.level in ("block", "stop"):
         return Decision((), with_verdict(Reply((("allow", "no"),)), verdict))
     allowed = Reply((("allow", "yes"), *drift_pairs(state, facts)))
+    if facts.ruling.warns:
+        return Decision((), with_finding(allowed, facts.ruling))
     if verdict.level != "none":
         return Decision((), with_verdict(allowed, verdict))
     if facts.seen is not None and kind_of(command.tool, args) == "read":

@@ -1,7 +1,7 @@
 """What a task knows of its agent's prompt: the results shown lately and the last request.
 
 Rule 1: only what came as an argument was in the prompt; what OSIRIS read itself was not.
-Rule 2: what a prompt begins with (head, contract) is no result.
+Rule 2: what a prompt begins with (head, contract) is no result, nor is what a check printed.
 """
 
 from msgspec import Struct
@@ -12,7 +12,7 @@ from osiris.core.prices import Usage
 
 RECENT_REFS = 16
 ARGUMENT = "result"  # the door of a payload that the agent had in its prompt
-PREFIX_DOORS = ("head", "contract")
+NO_RESULTS = ("head", "contract", "check")  # doors
 
 
 class RecentRef(Struct, frozen=True, array_like=True):

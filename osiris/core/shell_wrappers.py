@@ -50,6 +50,7 @@ WRAPPERS: Final[dict[str, Wrapper]] = {
 }
 
 SHELLS: Final = frozenset(_words("sh bash zsh dash ksh ash fish"))
+RUN_AS: Final = frozenset({"su", "script"})  # words may stand before their -c
 POWERSHELLS: Final = frozenset({"pwsh", "powershell"})
 EXECS: Final = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
@@ -197,7 +198,7 @@ def _script(words: Sequence[str]) -> str | None:
         return _joined_behind(rest, ("-c", "-command"))
     if name == "cmd":
         return _joined_behind(rest, ("/c", "/k"))
-    return _shell_script(rest, name) if name in SHELLS | {"su"} else None
+    return _shell_script(rest, name) if name in SHELLS | RUN_AS else None
 
 
 def _joined_behind(words: Sequence[str], options: tuple[str, ...]) -> str | None:
@@ -217,7 +218,7 @@ def _shell_script(words: Sequence[str], name: str) -> str | None:
             takes_value = word[-1] in "oO" and not word.startswith("--")
         elif is_asked:
             return word
-        elif name != "su":
+        elif name not in RUN_AS:
             return None
     return None
 

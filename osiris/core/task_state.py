@@ -170,7 +170,7 @@ def _action(state: TaskState, event: ev.ActionObserved, _: ev.Stamped) -> Change
 
 def _ref(state: TaskState, event: ev.RefStored, _: ev.Stamped) -> Change:
     counts: Change = {"refs": state.refs + 1, "redacted": state.redacted + event.redacted}
-    if event.door in prompt_state.PREFIX_DOORS:
+    if event.door in prompt_state.NO_RESULTS:
         return counts
     return {
         **counts,
@@ -276,6 +276,8 @@ _APPLY: dict[type[Any], Callable[[TaskState, Any, ev.Stamped], Change]] = {
     ev.FileSeen: _file,
     ev.StateDeclared: _nothing,
     ev.CompactionStaged: _nothing,
+    ev.StateChanged: _nothing,
+    ev.RuleApproved: _nothing,
 }
 
 

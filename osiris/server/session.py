@@ -24,6 +24,8 @@ class Session:
             principal,
             terms.project_id,
             terms.roots,
+            root=terms.project_root,
+            cwd=terms.cwd,
             cache_ttl_s=terms.cache_ttl_s,
             prune_threshold_tokens=terms.prune_threshold_tokens,
         )

@@ -50,6 +50,8 @@ command = "make test"
 [[check]]
 id = "types"
 command = ["mypy", "--strict"]
+cwd = "src"
+timeout_s = 60
 
 [[example]]
 call = { tool = "Bash", args = { command = "git push" }, agent = "codex-1" }

@@ -119,6 +119,10 @@ EVENTS: dict[tuple[str, int], ev.Event] = {
         is_new=True,
     ),
     ("StateDeclared", 1): ev.StateDeclared(name="tests_passed", ok=True, project="p1"),
+    ("StateChanged", 1): ev.StateChanged(name="tests_passed", ok=True, how="pytest", project="p1"),
+    ("RuleApproved", 1): ev.RuleApproved(
+        rule="no-test-edit", until_ms=1_764_500_600_123, who="ana"
+    ),
     ("CompactionStaged", 1): ev.CompactionStaged(
         id="s9",
         mode="compact",

@@ -50,6 +50,16 @@ def test_people_read_at_most_80_columns(cli: Cli) -> None:
         assert max(map(len, cli.said.splitlines())) <= 80
 
 
+def test_a_rule_that_matches_everything_is_in_order_and_warned_about(
+    cli: Cli, project: Path
+) -> None:
+    write(project, "[[invariant]]\nid = 'a'\nwhen = { tool = '*' }\n")
+
+    assert cli.run("invariants", "check") == 0
+    assert cli.told == "warning: rule a matches everything\n"
+    assert cli.json("invariants", "check")[1]["warnings"] == ["rule a matches everything"]
+
+
 def test_a_broken_file_is_exit_1_with_its_line_and_the_fix(cli: Cli, project: Path) -> None:
     write(project, "\n[[invariant]]\nid = 'a'\nwhn = {}\n")
 

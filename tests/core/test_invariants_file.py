@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from osiris.core.errors import Refusal
 from osiris.core.invariant_rules import Check, Rules
 from osiris.core.invariants import parse
-from tests.core.invariant_cases import FULL, SEED, bash, fired, refusal, rules
+from tests.core.invariant_cases import FULL, SEED, bash, call, fired, refusal, rule, rules
 from tests.core.invariant_files import OF_MEANING, OF_SHAPE, one
 
 
@@ -31,7 +31,10 @@ def test_everything_a_file_may_say_is_read() -> None:
         ("built",),
     ]
     assert set(known.states) == {"tests_passed", "lint_passed", "built"}
-    assert known.checks == (Check("unit", "make test"), Check("types", ("mypy", "--strict")))
+    assert known.checks == (
+        Check("unit", ("make", "test")),
+        Check("types", ("mypy", "--strict"), "src", 60),
+    )
     assert known.examples[0].call.agent == "codex-1"
 
 
@@ -87,3 +90,12 @@ def test_a_file_made_to_be_slow_is_not(text: str) -> None:
 
     assert parse(text.encode()) is not None
     assert time.perf_counter() - started < 5  # 0.5 s
+
+
+@pytest.mark.parametrize(
+    "when", ["tool = '*'", "tool = '*', path_glob = '**'", "path_glob = ['a', '**/*']"]
+)
+def test_a_rule_may_match_everything_when_it_says_so(when: str) -> None:
+    known = rule(when)
+
+    assert fired(known, call("Write", file_path="a", content="")) == ["r"]

@@ -77,10 +77,10 @@ class Talk:
         self.send("notifications/initialized", note=True)
         return self
 
-    def sent_call(self, tool: str, **arguments: Any) -> int:
+    def sent_call(self, tool: str, /, **arguments: Any) -> int:
         return self.send("tools/call", name=f"osiris_{tool}", arguments=arguments)
 
-    def call(self, tool: str, **arguments: Any) -> str:
+    def call(self, tool: str, /, **arguments: Any) -> str:
         """Return the text of a tool's answer, which must be no error."""
         ident = self.sent_call(tool, **arguments)
         answer = self.next()
@@ -106,11 +106,15 @@ class Talk:
 
 
 class Living:
-    """One home in which processes come and go; all of them end with the test."""
+    """One home in which processes come and go; all of them end with the test.
+
+    They start in `folder`.
+    """
 
     def __init__(self, folder: Path, rules: Path, transport: str, cleanup: ExitStack) -> None:
         self.real = RealHome(folder, transport)
         self.home = self.real.home
+        self.folder = Path(self.home.root)
         self._cleanup = cleanup
         self.home.make()
         shutil.copytree(rules, Path(self.home.root) / "rules")
@@ -119,16 +123,20 @@ class Living:
         Path(self.home.config_path).write_text(toml)
 
     def start(
-        self, argv: Sequence[str], stdin: int = subprocess.PIPE, **environ: str
+        self,
+        argv: Sequence[str],
+        stdin: int = subprocess.PIPE,
+        stdout: int = subprocess.PIPE,
+        **environ: str,
     ) -> subprocess.Popen[bytes]:
         """Start a process that knows this home and `environ`, and no other setting."""
         process = subprocess.Popen(
             argv,
             stdin=stdin,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             env=self.real.environ("") | environ,
-            cwd=self.home.root,
+            cwd=self.folder,
         )
         self._cleanup.callback(_end, process)
         return process
@@ -137,7 +145,7 @@ class Living:
         self, argv: Sequence[str] = OSIRIS, **environ: str
     ) -> tuple[Talk, subprocess.Popen[bytes]]:
         """Start a server on pipes, and return a client of it that has not said anything."""
-        process = self.start(argv, subprocess.PIPE, **environ)
+        process = self.start(argv, subprocess.PIPE, subprocess.PIPE, **environ)
         assert process.stdin is not None
         assert process.stdout is not None
         return Talk(process.stdin, process.stdout), process
@@ -179,7 +187,7 @@ class Living:
         return subprocess.run(
             [*OSIRIS, *argv],
             env=self.real.environ(""),
-            cwd=self.home.root,
+            cwd=self.folder,
             capture_output=True,
             timeout=DEADLINE_S,
             check=False,

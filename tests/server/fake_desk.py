@@ -39,6 +39,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "starts": 1_234,
         "trouble": None,
         "copied_from": "",
+        "rules": {},
     },
     "tasks": {
         "tasks": [
@@ -80,6 +81,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "overhead": 7_890,
         "overhead_by_kind": {"reply": 7_890},
         "net": 115_566,
+        "approvals": [],
         "plan": [{"text": "read", "done": True}, {"text": HOSTILE, "done": False}],
         "manifest": 'OSIRIS/1 task=7c3f90d1 obj="…" plan=1/2',
     },
@@ -121,6 +123,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "text": f"ok ref={REF} tokens=9\n[text: 20,000 lines]",
         "is_error": False,
     },
+    "approve": {"task": "7c3f90d1", "rule": "no-test-edit", "until_ms": 600_000, "for_s": 600},
     "get": {"ref": f"mem://sha256:{SHA256}", "size": len(TEXT), "tool": "Bash"},
     "grep": {"shown": 1, "of": 20_000, "cursor": "x.1", "partial": True},
 }
