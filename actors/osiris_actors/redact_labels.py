@@ -4,13 +4,15 @@ Rule 1: the label must name a secret: `db_password` and `API-Key` do, `password_
         and `next_token` do not.
 Rule 2: the value must read like one: no placeholder, no code, no name of a variable, no plain word.
         A password may be a plain word, if it is quoted.
+Rule 3: in JSON the label is the key, the name beside a `value`, or the option before it in a list.
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_LAST_NAME = re.compile(r"([A-Za-z][\w.-]*)(?:\\?[\"']|%22|&quot;|\s|:|=|>|%3[AaDd])*$")
+_LAST_NAME = re.compile(r"([A-Za-z][\w.-]*)(?:\\?[\"']|%22|&quot;|\s|:|=|>|\+|%3[AaDd])*$")
 _CLOSING = frozenset("\"'2;")  # the last character of a quote, of %22 and of &quot;
 
 _SECRET = frozenset(
@@ -70,6 +72,10 @@ _WORDLIKE = frozenset(
         "admin", "root", "user", "test",
     }
 )  # fmt: skip
+_NAME = re.compile(r"-{0,2}[A-Za-z][\w.-]*")
+_NAME_KEYS = ("name", "Name", "key", "Key", "header")
+_VALUE_KEYS = ("value", "Value")
+_PAIR = 2
 _SHORTEST_WORD = 6
 _SHORTEST_KEY = 8
 _SHORTEST_COOKIE = 12
@@ -137,3 +143,30 @@ def is_labelled(before: str, value: str) -> bool:
 def is_header(name: str) -> bool:
     """Say whether `name` is that of a header whose value has a scheme before the secret."""
     return name.lower().endswith("authorization")
+
+
+def object_labels(value: Mapping[str, object]) -> dict[str, str]:
+    """Return what each value of an object is labelled by: its key, or the name beside it.
+
+    `{"name": "DB_PASSWORD", "value": ...}` labels what stands under `value`. No label is empty.
+    """
+    labels = {key: key if names_secret(key) else "" for key in value}
+    beside = next((value[key] for key in _NAME_KEYS if key in value), None)
+    if isinstance(beside, str) and names_secret(beside):
+        labels |= {key: beside for key in _VALUE_KEYS if key in value}
+    return labels
+
+
+def list_labels(value: Sequence[object], label: str) -> list[str]:
+    """Return what each item of a list is labelled by: the option, or in a pair the name, before it.
+
+    The others have the `label` of the list.
+    """
+    labels = [label] * len(value)
+    for at, item in enumerate(value[:-1]):
+        is_name = isinstance(item, str) and bool(_NAME.fullmatch(item)) and names_secret(item)
+        after = value[at + 1]
+        is_option = isinstance(after, str) and after.startswith("-")
+        if is_name and not is_option and (len(value) == _PAIR or str(item).startswith("-")):
+            labels[at + 1] = str(item)
+    return labels

@@ -80,7 +80,7 @@ ROWS: tuple[Row, ...] = (
     ),
     Row(
         CREDENTIAL,
-        rf"(?i){_LABEL}[\w-]*{_QUOTE}?\s*{_IS}\s*{_QUOTE}([^\"'\\%\r\n]{{3,}}?){_QUOTE}",
+        rf"(?i){_LABEL}[\w-]*{_QUOTE}?\s*{_IS}[\s+]*{_QUOTE}([^\"'\\%\r\n]{{3,}}?){_QUOTE}",
         "label",
     ),
     Row(CREDENTIAL, rf"(?i)\b[\w.-]*{_LABEL}[\w-]*=([^\s\"'`;&|<>()\\,]{{6,}})", "label"),
@@ -120,6 +120,20 @@ ROWS: tuple[Row, ...] = (
         r"(?i)\b(?:set-)?cookie\\?[\"']?\s*:\s*\\?[\"']?([\w.-]+=[^\r\n\"'\\]{8,})",
         "cookie",
     ),
+    Row(CREDENTIAL, rf"(?i)<[\w:.-]*{_LABEL}[\w-]*>([^<>\s]{{6,}})</", "label"),
+    Row(CREDENTIAL, r"(?i)\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S{3,})", "password"),
+    Row(CREDENTIAL, r"\bsshpass\s+-p\s*[\"']?([^\s\"']{3,})", "password"),
+    Row(
+        CREDENTIAL,
+        r"\bcurl\b[^\r\n]*\s(?:-u|--user)[\s=]*[\"']?[^\s\"':]+:([^\s\"']{3,})",
+        "password",
+    ),
+    Row(
+        CREDENTIAL,
+        r"\bcurl\b[^\r\n]*\s(?:-b|--cookie)[\s=]*[\"']?([\w.-]+=[^\r\n\"']{8,})",
+        "cookie",
+    ),
+    Row(CREDENTIAL, rf"\"auth\\?\"\s*:\s*\\?\"((?:{_B64}){{3,}}[A-Za-z0-9+/=]*)", "value"),
     Row(
         BASE64,
         rf"(?:^|[^A-Za-z0-9+/_-])((?:(?:(?:{_B64}){{16,}}\r?\n)+(?:{_B64})*|(?:{_B64}){{5,}})"

@@ -33,14 +33,17 @@ from osiris_actors.redact_labels import (
     is_header,
     is_labelled,
     is_value,
+    list_labels,
     names_password,
     names_secret,
+    object_labels,
 )
 from osiris_actors.redact_rules import CREDENTIAL, ROWS, Row
 
 log = logging.getLogger(__name__)
 
 _SHORTEST = 8
+_LONGEST_NAME = 64
 _BEFORE = 80
 _DEPTH = 2  # base64 in a percent-encoded address in a text
 _HEADER = "Authorization"
@@ -141,7 +144,8 @@ class Redactor:
         whole = _LEAF.join((*texts, *names)).encode("utf-8", "surrogatepass")
         if not self._may_hold(whole):
             return value, 0
-        if not any(map(names_secret, names)) and not self._merged(whole):
+        labels = (*names, *(text for text in texts if len(text) <= _LONGEST_NAME))
+        if not any(map(names_secret, labels)) and not self._merged(whole):
             return value, 0
         hits: list[int] = []
         return self._tree(value, "", hits), sum(hits)
@@ -154,10 +158,12 @@ class Redactor:
         if isinstance(value, str):
             return self._leaf(value, label, hits)
         if is_array(value):
-            return [self._tree(item, label, hits) for item in value]
+            pairs = zip(value, list_labels(value, label), strict=True)
+            return [self._tree(item, said, hits) for item, said in pairs]
         if is_object(value):
+            labels = object_labels(value)
             return {
-                self._leaf(key, "", hits): self._tree(item, key if names_secret(key) else "", hits)
+                self._leaf(key, "", hits): self._tree(item, labels[key], hits)
                 for key, item in value.items()
             }
         return value

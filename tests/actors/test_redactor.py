@@ -171,7 +171,52 @@ def test_a_clean_json_value_is_returned_as_it_is() -> None:
     assert OWN.redact_tree(value) == (value, 0)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"argv": ["mysql", "--password", "S3cr3t!of9", "-h", "x"]},
+        {"env": [{"name": "DB_PASSWORD", "value": "S3cr3t!of9"}]},
+        {"set": [["db_password", "S3cr3t!of9"]]},
+        "<password>S3cr3t!of9</password>",
+        "machine db login me password S3cr3t!of9",
+        "sshpass -p 'S3cr3t!of9' ssh db",
+        "curl -s -u me:S3cr3t!of9 https://host.invalid/",
+        "data=%7B%22password%22%3A+%22S3cr3t%21of9%22%7D&n=1",
+        json.dumps({"auth": base64.b64encode(b"me:S3cr3t!of9").decode()}),
+    ],
+)
+def test_a_password_is_found_by_what_stands_beside_it(value: object) -> None:
+    clean, hits = OWN.redact_tree({"args": value})
+
+    shown = json.dumps(clean)
+    assert hits == 1
+    assert [half for half in ("S3cr3t", "of9", "bWU6UzNjcjN0") if half in shown] == []
+
+
+def test_a_cookie_of_a_command_is_found() -> None:
+    secret = some(24)
+
+    assert secret not in OWN.redact(f"curl -b 'session={secret}' https://host.invalid")[0]
+
+
+def test_what_stands_beside_no_secret_is_kept() -> None:
+    value = {
+        "argv": ["login", "--password", "--host", "db-1.internal", "--token-file", "/run/t0k3n"],
+        "env": [
+            {"name": "PATH", "value": "/usr/bin:/bin9"},
+            {"name": "password_policy", "value": "a1b2c3d4"},
+        ],
+        "pair": ["tokens", "a1b2c3d4e5"],
+        "xml": "<token>identifier</token> <password/>",
+    }
+
+    assert OWN.redact_tree(value) == (value, 0)
+
+
 INNOCENT = [
+    '"auth": "basic"',
+    "curl -u $USER:$PASSWORD https://host.invalid/%20a",
+    "100%25 of%20the https://host.invalid/a%2Fb?next=%2Fhome%2Fuser%2Fproject&page=2",
     hashlib.sha256(b"x").hexdigest(),
     hashlib.sha1(b"x", usedforsecurity=False).hexdigest(),
     str(uuid.UUID(int=2**127 + 7)),
