@@ -5,6 +5,7 @@ Rule 2: a parser raises `ValueError` whose text says what would have been right.
 """
 
 import os
+import re
 from collections.abc import Callable
 from typing import cast
 
@@ -67,16 +68,21 @@ def _address(value: object) -> str:
     return f"{host or '127.0.0.1'}:{int(port)}"
 
 
+_AMOUNT = re.compile(r"(?:(tokens|calls|seconds|minutes|usd)=)?(\d{1,15}(?:\.\d{1,6})?)")
 _FLAGS = dict.fromkeys(("1", "true", "yes", "on"), True) | dict.fromkeys(
     ("0", "false", "no", "off"), False
 )
 
 
-def _words(value: object) -> str:
+def _amounts(value: object) -> str:
+    """Return a budget as `core.policy` reads it."""
     text = value if isinstance(value, str) else ""
-    if value and not text:
-        raise ValueError("amounts as text, such as tokens=1000000 usd=20")
-    return " ".join(text.split())
+    words = text.replace(",", " ").split()
+    found = [_AMOUNT.fullmatch(word) for word in words]
+    units = [each[1] or "tokens" for each in found if each and float(each[2]) > 0]
+    if (value and not text) or len(set(units)) < len(words):
+        raise ValueError("amounts above zero, such as tokens=1000000 usd=20")
+    return " ".join(words)
 
 
 PARSERS: dict[str, Callable[[object], object]] = {
@@ -88,9 +94,9 @@ PARSERS: dict[str, Callable[[object], object]] = {
     "transport": _choice("auto", "unix", "tcp"),
     "idle_exit_s": _whole(0, 30 * _DAY_S),
     "force_network_fs": _flag,
-    "budget_day": _words,
-    "budget_project": _words,
-    "budget_agent": _words,
+    "budget_day": _amounts,
+    "budget_project": _amounts,
+    "budget_agent": _amounts,
     "http": _address,
     "tcp": _address,
     "metrics": _address,

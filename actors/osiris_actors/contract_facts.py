@@ -6,7 +6,7 @@ Rule 2: the assignee's state is read from its stream; no actor asks another task
 
 from msgspec.structs import replace
 
-from osiris.core import index, policy, refs
+from osiris.core import budget, index, refs
 from osiris.core.decision import Child
 from osiris.core.handoff import Contract
 from osiris.core.index import RefEntry
@@ -56,7 +56,7 @@ async def child_of(tools: Tools, contract: Contract | None) -> Child | None:
     stream = Stream[TaskState](f"task/{contract.child}", TASK_FOLD, tools)
     await stream.load()
     state = stream.state
-    return Child(state.holder, state.version, policy.spent(state))
+    return Child(state.holder, state.version, budget.spent(state, tools.env.now_ms()))
 
 
 async def inputs_of(

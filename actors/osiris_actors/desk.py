@@ -165,7 +165,8 @@ class RuntimeDesk:
         for row in rows if by == "task" else ():
             raw = await self.store.get_index(f"task/{row['name']}")
             row["what"] = "" if raw is None else index.task_entry(raw).objective
-        return {**msgspec.structs.asdict(found), "rows": rows}, b""
+        factor = msgspec.structs.asdict(found.factor)
+        return {**msgspec.structs.asdict(found), "factor": factor, "rows": rows}, b""
 
     async def _prices(self, args: Args, _: bytes) -> Found:
         """Read the price file again and say what holds now."""

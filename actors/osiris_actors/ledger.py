@@ -8,7 +8,8 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from osiris.core import ledger, savings
+from osiris.core import factor, ledger, savings
+from osiris.core.factor import Factor
 from osiris.core.savings import By, Row
 from osiris_actors.store.contract import Store
 
@@ -23,7 +24,8 @@ class Balance(Struct, frozen=True):
 class Accounts(Struct, frozen=True):
     """Tokens: kept out by proof, overhead by kind, and the one net; `balance` must be zero.
 
-    `calls` are those of all days. `rows` sum to the accounts.
+    `calls` are those of all days. `rows` sum to the accounts. `factor` is how many of a provider's
+    tokens one of these is, over all models.
     """
 
     kept_out: dict[str, int]
@@ -31,6 +33,7 @@ class Accounts(Struct, frozen=True):
     calls: int
     net: int
     balance: int
+    factor: Factor
     rows: tuple[Row, ...] = ()
 
 
@@ -57,5 +60,6 @@ class LedgerActor:
             calls=named.get("calls", 0),
             net=ledger.net(kept, charged),
             balance=ledger.balance(named),
+            factor=factor.pooled(await self._store.counters(factor.COUNTERS)),
             rows=savings.rows(counters, asked.by) if asked.by else (),
         )

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris.core import compass, compass_catalogue, context, index, query, stub, volatile
+from osiris.core import compass, compass_catalogue, context, factor, index, query, stub, volatile
 from osiris.core.cache_model import COUNTERS, Calibration, Cell
 from osiris.core.commands import Checkpoint, Command, Observe, Plan
 from osiris.core.decision import Diff, Facts, Payload
@@ -89,7 +89,10 @@ async def facts_of(tools: Tools, state: TaskState, command: Command, facts: Fact
         case Plan(mode="status", query=str(question)):
             return replace(facts, found=await _found(tools, state, question))
         case Plan(mode="status"):
+            facts = await _factors(tools.store, state, facts)
             return replace(facts, learned=await _learned(tools.store, state, facts))
+        case Observe(kind="usage"):
+            return await _factors(tools.store, state, facts)
         case Checkpoint(mode=mode) if mode in PREPARES:
             return replace(facts, learned=await _learned(tools.store, state, facts))
         case _:
@@ -195,6 +198,16 @@ async def _found(tools: Tools, state: TaskState, question: str) -> compass.Found
 
 def _ok(outcome: str) -> bool | None:
     return {"ok": True, "deterministic": False, "transient": False}.get(outcome)
+
+
+async def _factors(store: Store, state: TaskState, facts: Facts) -> Facts:
+    """Return `facts` with what was observed of the tokens of the task's model."""
+    if not state.usage.at_ms:
+        return facts
+    start = f"{factor.COUNTERS}{context.model_key(state.usage, facts.prices)}/"
+    found = await store.counters(start)
+    seen = {int(name.removeprefix(start)): amount for name, amount in found.items()}
+    return replace(facts, factors=seen)
 
 
 async def _learned(store: Store, state: TaskState, facts: Facts) -> Calibration:

@@ -27,7 +27,8 @@ def savings(context: Context, *, scope: str, by: str | None) -> Shown:
     """Show tokens kept out of models, what OSIRIS cost, and the net of both.
 
     Net is what receipts prove less all overhead; it may be negative. Declared and estimated
-    amounts stand beside it, never in it.
+    amounts stand beside it, never in it. Counted on the o200k ruler; a provider's own tokens are a
+    band, calibrated from declared usage, and its low end is what may be claimed.
     """
     today = ledger.day_of(time.time_ns() // 1_000_000)
     asked = {"scope": f"day/{today}" if scope == "day" else "all"}
@@ -51,7 +52,16 @@ def _text(said: Mapping[str, Any]) -> str:
         ("beside it: declared", kept.get("declared", 0)),
         ("beside it: estimated", kept.get("estimated", 0)),
     ]
-    return f"{_head(said)}\n\n{amounts(rows)}{_wrong(said)}"
+    return f"{_head(said)}\n\n{amounts(rows)}\n\n{_provider(said)}{_wrong(said)}"
+
+
+def _provider(said: Mapping[str, Any]) -> str:
+    """Return the net in the tokens of providers, the careful end first."""
+    found = said["factor"]
+    ends = sorted((round(said["net"] * found["low"]), round(said["net"] * found["high"])))
+    seen = f" on {many(found['observations'], 'request')}" if found["how"] == "measured" else ""
+    band = f"x{found['low']:.2f} to x{found['high']:.2f}, {found['how']}{seen}"
+    return f"in provider tokens {ends[0]:,} to {ends[1]:,} ({band})"
 
 
 def _rows(said: Mapping[str, Any], by: str, screen: Screen) -> str:

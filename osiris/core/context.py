@@ -9,9 +9,10 @@ Rule 4: a prefix lives as long as the usage declares; else as long as the settin
         time. The setting's default says nothing of a cache that promises nothing.
 """
 
-from osiris.core import cache_model, pressure, prices
+from osiris.core import cache_model, factor, pressure, prices
 from osiris.core.cache_model import Belief, Gap, Provider
 from osiris.core.decision import CACHE_TTL_S, Facts
+from osiris.core.factor import Factor
 from osiris.core.pressure import Pressure, Source
 from osiris.core.prices import Price, Prices, Rates
 from osiris.core.prompt_state import LastUsage
@@ -69,6 +70,17 @@ def cells_of(last: LastUsage, facts: Facts) -> str:
     """Return how the names of a model's counters begin."""
     key = cache_model.cell_key(cache_of(last, facts.prices), gap_of(last, facts, 0.0))
     return key.rpartition("/")[0] + "/"
+
+
+def model_key(last: LastUsage, table: Prices) -> str:
+    """Return the name that counters of a model are kept under."""
+    price = price_of(last, table)
+    return OTHER if price is None else price.model.replace("/", "-")[:64]
+
+
+def factor_of(state: TaskState, facts: Facts) -> Factor:
+    """Return how many provider tokens a token of the ruler is, for the task's model."""
+    return factor.learned(state.usage.model, facts.factors)
 
 
 def belief(state: TaskState, facts: Facts, gap_s: float = NEXT_S) -> Belief:

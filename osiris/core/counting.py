@@ -5,14 +5,15 @@
 | ledger/all#ACCOUNT | Charged, KeptOut | the accounts, in double entry |
 | ledger/day/DAY/AGENT/TASK#ACCOUNT | Charged, KeptOut | the same by day, agent, task and source |
 | cache/CELL/alive, dead | UsageDeclared | what requests found of their cached prefix |
+| factor/MODEL/BUCKET | UsageDeclared | provider tokens for a token of the ruler |
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from osiris.core import cache_model, ledger
+from osiris.core import cache_model, factor, ledger
 from osiris.core import events as ev
 
-PREFIXES = ("ledger/", "cache/")
+PREFIXES = ("ledger/", cache_model.COUNTERS, factor.COUNTERS)
 
 
 def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
@@ -20,7 +21,15 @@ def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
     stamped = tuple(events)
     totals = ledger.deltas(stream, stamped)
     for each in stamped:
-        if isinstance(each.event, ev.UsageDeclared) and each.event.cell:
-            name = cache_model.counter(each.event.cell, dead=each.event.dead)
-            totals[name] = totals.get(name, 0) + 1
+        if isinstance(each.event, ev.UsageDeclared):
+            for name in _observed(each.event):
+                totals[name] = totals.get(name, 0) + 1
     return totals
+
+
+def _observed(event: ev.UsageDeclared) -> Iterator[str]:
+    """Yield the counters of what one declared request showed."""
+    if event.cell:
+        yield cache_model.counter(event.cell, dead=event.dead)
+    if event.factor:
+        yield f"{factor.COUNTERS}{event.factor}"

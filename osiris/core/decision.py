@@ -88,7 +88,8 @@ class Facts(Struct, frozen=True):
 
     `volatile` is what changes in the head or contract at hand, `tools` how many a contract lists;
     `file` is a path as it was read before, `diff` what changed since; `found` is the compass's
-    answer, None without a catalogue; `learned` are the outcomes counted for the task's model.
+    answer, None without a catalogue; `learned` are the outcomes counted for the task's model,
+    `factors` its observations by bucket of `core.factor`.
     `cache_ttl_s` and `prune_threshold_tokens` are settings of the connection.
     `ruling` is what the rules of the project say to the call.
     """
@@ -120,6 +121,7 @@ class Facts(Struct, frozen=True):
     checks: tuple[Checked, ...] = ()
     prices: Prices = NO_PRICES
     learned: Calibration = NOTHING_SEEN
+    factors: Mapping[int, int] = {}
     volatile: Report | None = None
     tools: int = 0
     file: FileEntry | None = None

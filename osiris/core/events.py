@@ -198,7 +198,11 @@ class PrefixRecorded(Struct, frozen=True, array_like=True):
 
 
 class UsageDeclared(Struct, frozen=True, array_like=True):
-    """One request as its provider counted it; `dead` is what it found in gap bucket `cell`."""
+    """One request as its provider counted it; `dead` is what it found in gap bucket `cell`.
+
+    `microusd` is what it cost, 0 where nobody knows; `factor` is the cell that its growth counts
+    for; `ruler_high` is the most provider tokens that 1,000 of the ruler are, as known then.
+    """
 
     model: str
     provider: str
@@ -211,6 +215,9 @@ class UsageDeclared(Struct, frozen=True, array_like=True):
     window: int = 0
     cell: str = ""
     dead: bool = False
+    microusd: int = 0
+    factor: str = ""
+    ruler_high: int = 0
 
 
 class FileSeen(Struct, frozen=True, array_like=True):
@@ -286,8 +293,10 @@ class _Stored(Struct, frozen=True, array_like=True):
 
 
 KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
-VERSIONS: dict[str, int] = dict.fromkeys(KINDS, 1)
-UPCASTS: dict[tuple[str, int], Callable[[bytes], Event]] = {}
+VERSIONS: dict[str, int] = {**dict.fromkeys(KINDS, 1), "UsageDeclared": 2}
+UPCASTS: dict[tuple[str, int], Callable[[bytes], Event]] = {
+    ("UsageDeclared", 1): msgspec.msgpack.Decoder(UsageDeclared).decode,  # what it lacks is empty
+}
 
 _encoder = msgspec.msgpack.Encoder(order="deterministic")
 _stored = msgspec.msgpack.Decoder(_Stored)

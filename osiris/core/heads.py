@@ -14,12 +14,11 @@ Rule 3: a contract that lists tools becomes the catalogue of the project's compa
 Rule 4: neither is a result, so neither moves the mode of the task or what may be pruned.
 """
 
-from msgspec import Struct
-
-from osiris.core import context, drift, plain, refs
+from osiris.core import drift, plain, prefill, refs
 from osiris.core import events as ev
 from osiris.core.commands import Observe
 from osiris.core.decision import Decision, Facts, Payload, refuse
+from osiris.core.prefill import PrefillPlan
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState, apply
 from osiris.core.volatile import Report, Volatile
@@ -28,14 +27,6 @@ SHOWN = 24
 Pairs = tuple[tuple[str, str], ...]
 
 VERDICTS = {"head": "critical_drift", "contract": "minor_drift"}
-
-
-class Prefill(Struct, frozen=True):
-    """What a request writes again: tokens, a lower bound unless `is_whole`, and money if known."""
-
-    tokens: int
-    is_whole: bool
-    microusd: int | None = None
 
 
 def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
@@ -65,18 +56,12 @@ def verdict_of(zone: str, report: Report, *, is_first: bool) -> str:
     return "order_only" if is_permuted and zone == "contract" else VERDICTS[zone]
 
 
-def prefill(state: TaskState, payload: Payload, report: Report, facts: Facts) -> Prefill | None:
+def plan_of(state: TaskState, payload: Payload, report: Report, facts: Facts) -> PrefillPlan | None:
     """Return what is written again from the first change on; None when nothing is."""
     if report.tokens is None:
         return None
     before = max(0, payload.tokens - report.tokens.n)
-    prompt = state.usage.usage.prompt
-    is_whole = prompt > payload.tokens
-    tokens = prompt - before if is_whole else report.tokens.n
-    rates = context.rates_of(state, facts)
-    if rates is None:
-        return Prefill(tokens, is_whole)
-    return Prefill(tokens, is_whole, round(tokens * (rates.write - rates.read) * rates.input_usd))
+    return prefill.rewritten(state, before, report.tokens.n, facts)
 
 
 def _reply(
@@ -90,21 +75,11 @@ def _reply(
         ("verdict", verdict),
         ("ref", refs.short(payload.sha256)),
         *tools,
-        *_cost(prefill(before, payload, report, facts)),
+        *prefill.pairs(plan_of(before, payload, report, facts)),
         *drift.pairs(before, facts),
         ("seal", after.seal),
     )
     return Reply(pairs, _evidence(report))
-
-
-def _cost(found: Prefill | None) -> Pairs:
-    if found is None:
-        return ()
-    more = "" if found.is_whole else "+"
-    rewritten = (("rewrites", f"{found.tokens}{more}"),)
-    if found.microusd is None:
-        return rewritten
-    return (*rewritten, ("usd", f"{found.microusd / 1e6:.4f}"))
 
 
 def _evidence(report: Report) -> tuple[str, ...]:

@@ -6,8 +6,8 @@ Rule 3: the objective gets 80 characters, and no more than 80 bytes: what is not
         up to three tokens a character, and the rest of the manifest costs about 60.
 """
 
-from osiris.core import plain
-from osiris.core.task_state import TaskState, add
+from osiris.core import budget, plain
+from osiris.core.task_state import TaskState
 
 OBJECTIVE_CHARACTERS = 80
 
@@ -18,7 +18,7 @@ def manifest(state: TaskState) -> str:
     return (
         f"OSIRIS/1 task={state.task} obj={objective} plan={plan}\n"
         f"inv={state.constraints} files={state.files} refs={state.refs}"
-        f" dec={state.decisions} budget={budget_word(state)}\n"
+        f" dec={state.decisions} budget={budget.standing(state)[0]}\n"
         f"SEAL=sha256:{state.seal}"
     )
 
@@ -28,15 +28,3 @@ def _fitting(objective: str) -> str:
     if objective.isascii() or len(data) <= OBJECTIVE_CHARACTERS:
         return objective
     return data[: OBJECTIVE_CHARACTERS - 3].decode("utf-8", "ignore") + "…"
-
-
-def budget_word(state: TaskState) -> str:
-    """Return ok, warn (80 % spent) or over, by the tokens charged to the task."""
-    if "tokens" not in state.budget:
-        return "ok"
-    given = add(state.children_reserved, state.children_spent).get("tokens", 0)
-    ceiling = state.budget["tokens"] - given
-    spent = sum(state.charged.values())
-    if spent > ceiling:
-        return "over"
-    return "warn" if spent * 5 >= ceiling * 4 else "ok"

@@ -12,7 +12,19 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from osiris.core import delivering, drift, filing, heads, ledger, planning, prefix, refs, usage
+from osiris.core import (
+    delivering,
+    drift,
+    filing,
+    heads,
+    ledger,
+    planning,
+    prefill,
+    prefix,
+    refs,
+    tokens,
+    usage,
+)
 from osiris.core import events as ev
 from osiris.core.commands import Observe
 from osiris.core.decision import Decision, Facts, Payload, refuse
@@ -156,7 +168,9 @@ def _pin(state: TaskState, command: Observe, facts: Facts) -> Decision:
     event = ev.DecisionPinned if command.kind == "decision" else ev.ConstraintAdded
     events = (event(item, command.text),)
     after = planning.fold(state, events, facts)
-    grown = (*pairs, ("verdict", "normal_growth"), ("seal", after.seal))
+    cost = prefill.appended(state, max(1, tokens.estimate(command.text).n), facts)
+    verdict = (("verdict", "normal_growth"), *prefill.pairs(cost))
+    grown = (*pairs, *verdict, ("seal", after.seal))
     return Decision(events, Reply(grown))
 
 

@@ -8,9 +8,17 @@ from collections.abc import Mapping
 KINDS = ("schema", "instructions", "arguments", "reply", "manifest", "stub", "recall")
 
 
+SHOWN = frozenset(("reply", "manifest", "stub", "recall"))  # what OSIRIS puts before the model
+
+
 def labelled(tokens: Mapping[str, int], source: str) -> dict[str, int]:
     """Return what a call cost, each kind with the source of its payload; empty for none."""
     return {f"{kind}/{source}" if source else kind: amount for kind, amount in tokens.items()}
+
+
+def shown(tokens: Mapping[str, int]) -> int:
+    """Return what of `tokens` the model did not write itself."""
+    return sum(amount for name, amount in tokens.items() if name.partition("/")[0] in SHOWN)
 
 
 def grown(charged: Mapping[str, int], tokens: Mapping[str, int]) -> dict[str, int]:

@@ -1,21 +1,34 @@
 """osiris_plan: start, update, resume and status of a task.
 
-| change                         | verdict         |
-| plan texts                     | minor_drift     |
-| constraint or decision added   | normal_growth   |
-| pinned id with another text    | critical_drift, refused (pinned_rewrite)   |
-| objective                      | refused (objective_immutable)              |
+| change | verdict | cost in the reply |
+| plan texts | minor_drift | `rewrites`: from the first changed step to the end of the prompt |
+| constraint or decision added | normal_growth | `new`: the new tokens alone |
+| pinned id with another text | critical_drift, refused (pinned_rewrite) | none |
+| objective | refused (objective_immutable) | none |
 """
 
 import re
+from itertools import takewhile
 
-from osiris.core import canon, drift, handing, plain, policy, prefix, resuming, status
+from osiris.core import (
+    canon,
+    drift,
+    handing,
+    plain,
+    policy,
+    prefill,
+    prefix,
+    resuming,
+    status,
+    tokens,
+)
 from osiris.core import events as ev
 from osiris.core.commands import Plan
 from osiris.core.decision import Decision, Facts, refuse
 from osiris.core.errors import Refusal
 from osiris.core.manifest import manifest
 from osiris.core.modes import mode_of
+from osiris.core.prefill import PrefillPlan
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState, apply
 
@@ -83,7 +96,7 @@ def _update(state: TaskState, command: Plan, facts: Facts) -> Decision:
         return Decision((), growth)
     if isinstance(budget, Refusal):
         return Decision((), budget)
-    closing = policy.close(state) if closes else ()
+    closing = policy.close(state, facts.now_ms) if closes else ()
     ends = handing.cancel_all(state, facts) if closes else ()
     ended = tuple(event for end in ends for event in end.events)
     events = (*ended, *_progress(state, command), *growth, *budget.events)
@@ -91,6 +104,7 @@ def _update(state: TaskState, command: Plan, facts: Facts) -> Decision:
     pairs = (
         ("task", state.task),
         ("verdict", _verdict(state, after)),
+        *prefill.pairs(_prefill(state, after, events, facts)),
         *drift.pairs(state, facts),
         *(() if closes else status.next_step(after, NEXT)),
     )
@@ -152,6 +166,25 @@ def _verdict(before: TaskState, after: TaskState) -> str:
     if tuple(s.text for s in before.steps) != tuple(s.text for s in after.steps):
         return "minor_drift"
     return "normal_growth" if before.tail != after.tail else "none"
+
+
+def _prefill(
+    before: TaskState, after: TaskState, events: tuple[ev.Event, ...], facts: Facts
+) -> PrefillPlan | None:
+    """Return what the changes of an update make the provider read anew."""
+    old, new = (tuple(step.text for step in state.steps) for state in (before, after))
+    if old != new:
+        pairs = zip(old, new, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        kept = before.head_tokens + before.contract_tokens
+        kept += _tokens(before.objective, *new[:same])
+        return prefill.rewritten(before, kept, _tokens(*new[same:]), facts)
+    added = tuple(e.text for e in events if isinstance(e, ev.ConstraintAdded | ev.DecisionPinned))
+    return prefill.appended(before, _tokens(*added), facts) if added else None
+
+
+def _tokens(*texts: str) -> int:
+    return sum(max(1, tokens.estimate(text).n) for text in texts)
 
 
 def _differs(known: str, said: str) -> bool:

@@ -4,6 +4,7 @@ Rule 1: `tokens=50000 calls=200 minutes=30 usd=2.5`; a bare number is tokens.
 Rule 2: what is reserved under a counter never exceeds its ceiling; the commit checks it.
 Rule 3: a reservation stands under every level of LEVELS; what was not used is given back at the
         end.
+Rule 4: a task under a contract has what its contract gives; more is the issuer's to give.
 """
 
 import re
@@ -11,6 +12,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from osiris.core import budget
 from osiris.core import events as ev
 from osiris.core.decision import Facts, Reservation
 from osiris.core.errors import Refusal
@@ -49,7 +51,7 @@ def parse(text: str) -> dict[str, int] | Refusal:
         if unit is None or found is None:
             return _refusal(word)
         amount = round(float(found[1]) * unit[1])
-        if not 0 < amount <= MOST:
+        if not 0 < amount <= MOST or unit[0] in amounts:
             return _refusal(word)
         amounts[unit[0]] = amount
     return amounts or _refusal(text)
@@ -62,6 +64,8 @@ def reserve(state: TaskState, text: str | None, facts: Facts) -> Budget | Refusa
     amounts = share_of_day(facts) if text is None else parse(text)
     if isinstance(amounts, Refusal):
         return amounts
+    if state.parent and state.budget:
+        return _within_contract(state, amounts)
     if not all(amounts.values()):
         what = "nothing of the day's budget is left"
         return Refusal("budget_exceeded", what, "wait for the next day, or raise its ceiling")
@@ -70,6 +74,16 @@ def reserve(state: TaskState, text: str | None, facts: Facts) -> Budget | Refusa
     for counter, amount in _on(state.holds, state.budget).items():
         changes[counter] = changes.get(counter, 0) - amount
     return Budget((ev.BudgetSet(amounts, holds),), _reservations(changes, facts))
+
+
+def _within_contract(state: TaskState, amounts: Mapping[str, int]) -> Budget | Refusal:
+    for unit, amount in amounts.items():
+        given = state.budget.get(unit, amount)
+        if amount > given:
+            what = f"{amount} {unit}; the contract gives {given}"
+            fix = "ask the issuer for more: osiris_handoff op=input"
+            return Refusal("budget_exceeded", what, fix)
+    return Budget((ev.BudgetSet({**state.budget, **amounts}, state.holds),))
 
 
 class Held(Struct, frozen=True):
@@ -86,11 +100,6 @@ def counters(facts: Facts) -> tuple[str, ...]:
     return tuple(f"reserved/{level}/{keys[level]}" for level in LEVELS if keys[level])
 
 
-def spent(state: TaskState) -> dict[str, int]:
-    """Return what a task itself used, by unit."""
-    return {"tokens": sum(state.charged.values()), "calls": state.calls}
-
-
 def hold(state: TaskState, text: str | None, facts: Facts) -> Held | Refusal:
     """Return what an offer holds: of the issuer's own budget, else under the counters above."""
     if text is None:
@@ -101,7 +110,7 @@ def hold(state: TaskState, text: str | None, facts: Facts) -> Held | Refusal:
     if not state.budget:
         holds = counters(facts)
         return Held(amounts, holds, _reservations(_on(holds, amounts), facts))
-    used = add(spent(state), add(state.children_spent, state.children_reserved))
+    used = add(budget.spent(state, facts.now_ms), budget.given(state))
     for unit, amount in amounts.items():
         left = state.budget[unit] - used.get(unit, 0) if unit in state.budget else amount
         if amount > left:
@@ -116,9 +125,9 @@ def release(contract: Contract, used: Mapping[str, int]) -> tuple[Reservation, .
     return _unused(contract.holds, contract.budget, used)
 
 
-def close(state: TaskState) -> tuple[Reservation, ...]:
+def close(state: TaskState, now_ms: int) -> tuple[Reservation, ...]:
     """Return the counter changes that give back what a closed task did not use."""
-    return _unused(state.holds, state.budget, add(spent(state), state.children_spent))
+    return _unused(state.holds, state.budget, budget.with_children(state, now_ms))
 
 
 def share_of_day(facts: Facts) -> dict[str, int]:

@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from osiris.core import events as ev
+from osiris.core.factor import LEAST_TOLD
 from osiris.core.prices import Usage
 
 RECENT_REFS = 16
@@ -30,6 +31,17 @@ class RecentRef(Struct, frozen=True, array_like=True):
         return self.door == ARGUMENT and not self.dropped
 
 
+class Anchor(Struct, frozen=True, array_like=True):
+    """The request that growth is measured from: its prompt, and what was told by then.
+
+    `outputs` is what the model wrote from then on.
+    """
+
+    prompt: int = 0
+    told: int = 0
+    outputs: int = 0
+
+
 class LastUsage(Struct, frozen=True, array_like=True):
     """The last request as its provider counted it; `window` 0 is an unknown one."""
 
@@ -39,6 +51,8 @@ class LastUsage(Struct, frozen=True, array_like=True):
     usage: Usage = Usage()
     window: int = 0
     at_ms: int = 0
+    anchor: Anchor = Anchor()
+    ruler_high: int = 0
 
 
 Recent = tuple[RecentRef, ...]
@@ -57,9 +71,30 @@ def dropped(recent: Recent, sha256: str) -> tuple[Recent, int]:
     return tuple(marked), gone
 
 
-def used(event: ev.UsageDeclared, at_ms: int) -> LastUsage:
-    """Return a declared request as the last one."""
+def growth(last: LastUsage, model: str, prompt: int, told: int) -> tuple[int, int] | None:
+    """Return (how a prompt grew since the anchor, what was told since), None for another prompt."""
+    anchor = last.anchor
+    is_same = last.at_ms > 0 and last.model == model and prompt >= anchor.prompt
+    return (prompt - anchor.prompt - anchor.outputs, told - anchor.told) if is_same else None
+
+
+def used(last: LastUsage, event: ev.UsageDeclared, at_ms: int, told: int) -> LastUsage:
+    """Return a declared request as the last one; an anchor holds until enough was told."""
     usage = Usage(
         event.input, event.cache_read, event.cache_write, event.cache_write_1h, event.output
     )
-    return LastUsage(event.model, event.provider, event.ttl_s, usage, event.window, at_ms)
+    grown = growth(last, event.model, usage.prompt, told)
+    if grown is None or grown[1] >= LEAST_TOLD:
+        anchor = Anchor(usage.prompt, told, usage.output)
+    else:
+        anchor = replace(last.anchor, outputs=last.anchor.outputs + usage.output)
+    return LastUsage(
+        event.model,
+        event.provider,
+        event.ttl_s,
+        usage,
+        event.window,
+        at_ms,
+        anchor,
+        event.ruler_high,
+    )

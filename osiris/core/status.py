@@ -2,12 +2,15 @@
 
 Rule 1: pressure is measured, declared or unknown, by source, once an agent has told of its prompt;
         before that only the tokens of results it has shown. An unknown window has no share.
+        Counts are on the ruler; beside them stands the band of the provider's own.
 Rule 2: with `query` the compass answers: 5 to 8 tools with scores, and "no clear match" where
         none stands out. It recommends and hides nothing.
 Rule 3: of a tool only its name is shown, inside a data block; its description never is.
 """
 
-from osiris.core import context, drift, ledger, plain, pressure, usage
+import math
+
+from osiris.core import budget, context, drift, ledger, plain, pressure, usage
 from osiris.core.commands import Plan
 from osiris.core.compass import Found, Hit
 from osiris.core.decision import Decision, Facts
@@ -48,9 +51,31 @@ def _standing(state: TaskState, facts: Facts) -> Reply:
         *drift.pairs(state, facts),
         *next_step(state, NEXT),
     )
-    lines = (*pressure.lines(found), *_cache(state, facts))
-    block = Block("pressure", "\n".join(lines)) if is_told else None
+    told = (*pressure.lines(found), *_ruler(found.known, state, facts), *_cache(state, facts))
+    lines = (*(told if is_told else ()), *_budget(state, facts))
+    block = Block("pressure" if is_told else "budget", "\n".join(lines)) if lines else None
     return Reply(pairs, manifest=manifest(state), block=block)
+
+
+def _ruler(known: int, state: TaskState, facts: Facts) -> tuple[str, ...]:
+    """Return how many of the provider's tokens the counted ones are."""
+    if not state.usage.at_ms or not known:
+        return ()
+    found = context.factor_of(state, facts)
+    band = f"x{found.low:.2f}-{found.high:.2f} {found.how}"
+    seen = f" of {found.observations} requests" if found.observations else ""
+    low, high = int(known * found.low), math.ceil(round(known * found.high, 3))
+    return (f"counted={known} provider={low}-{high} {band}{seen}",)
+
+
+def _budget(state: TaskState, facts: Facts) -> tuple[str, ...]:
+    """Return what is used of each unit of a budget, and what contracts have of it."""
+    used, given = budget.spent(state, facts.now_ms), budget.given(state)
+    return tuple(
+        f"budget {unit}={used.get(unit, 0)}/{amount}"
+        + (f" contracts={given[unit]}" if given.get(unit) else "")
+        for unit, amount in sorted(state.budget.items())
+    )
 
 
 def _cache(state: TaskState, facts: Facts) -> tuple[str, ...]:

@@ -20,7 +20,8 @@ from osiris.core.handoff import Ancestor, Contract
 from osiris.core.loop_window import Window, push, renewed
 from osiris.core.prompt_state import LastUsage, RecentRef
 
-FOLD = 2
+FOLD = 3
+VERBATIM = 600  # tokens up to which a text that came by path is delivered whole
 RECENT_PAYLOADS = 20
 NO_RULES = ""  # a declared head holds its rules
 
@@ -33,7 +34,8 @@ class Step(Struct, frozen=True, array_like=True):
 class TaskState(Struct, frozen=True, array_like=True):
     """`version` is the stream's; an empty `task` means nothing was started.
 
-    `shown` are tokens of payloads that the agent had in its prompt and has not dropped.
+    `shown` are tokens of payloads that the agent had in its prompt and has not dropped, `told` all
+    that is known to have been put before the model. `touched_ms` is when the last event came.
     """
 
     version: int = 0
@@ -75,6 +77,9 @@ class TaskState(Struct, frozen=True, array_like=True):
     contract_tokens: int = 0
     usage: LastUsage = LastUsage()
     shown: int = 0
+    told: int = 0
+    microusd: int = 0
+    touched_ms: int = 0
 
     @property
     def children_reserved(self) -> dict[str, int]:
@@ -94,6 +99,7 @@ def apply(state: TaskState, stamped: ev.Stamped) -> TaskState:
     """Return the state after `stamped`, the next event of its stream."""
     changed = _APPLY[type(stamped.event)](state, stamped.event, stamped)
     changed["version"] = state.version + 1
+    changed["touched_ms"] = stamped.at_ms
     after = replace(state, **changed)
     return after if _ZONES.isdisjoint(changed) else _seal(state, after)
 
@@ -169,12 +175,14 @@ def _action(state: TaskState, event: ev.ActionObserved, _: ev.Stamped) -> Change
 
 
 def _ref(state: TaskState, event: ev.RefStored, _: ev.Stamped) -> Change:
+    is_told = event.door == prompt_state.ARGUMENT or event.tokens <= VERBATIM
     counts: Change = {"refs": state.refs + 1, "redacted": state.redacted + event.redacted}
     if event.door in prompt_state.NO_RESULTS:
         return counts
     return {
         **counts,
         "shown": state.shown + event.tokens * (event.door == prompt_state.ARGUMENT),
+        "told": state.told + event.tokens * is_told,
         "recent_refs": prompt_state.stored(state.recent_refs, event, state.steps_done),
         "payloads": (*state.payloads[-RECENT_PAYLOADS + 1 :], event.tokens),
     }
@@ -190,7 +198,8 @@ def _kept(state: TaskState, event: ev.KeptOut, _: ev.Stamped) -> Change:
 
 def _charged(state: TaskState, event: ev.Charged, _: ev.Stamped) -> Change:
     charged = overhead.grown(state.charged, event.tokens)
-    return {"charged": charged, "calls": state.calls + event.calls}
+    told = state.told + overhead.shown(event.tokens)
+    return {"charged": charged, "calls": state.calls + event.calls, "told": told}
 
 
 def _nothing(_: TaskState, __: ev.Event, ___: ev.Stamped) -> Change:
@@ -236,8 +245,9 @@ def _recorded(_: TaskState, event: ev.PrefixRecorded, __: ev.Stamped) -> Change:
     }
 
 
-def _usage(_: TaskState, event: ev.UsageDeclared, at: ev.Stamped) -> Change:
-    return {"usage": prompt_state.used(event, at.at_ms)}
+def _usage(state: TaskState, event: ev.UsageDeclared, at: ev.Stamped) -> Change:
+    usage = prompt_state.used(state.usage, event, at.at_ms, state.told)
+    return {"usage": usage, "microusd": state.microusd + event.microusd}
 
 
 def _file(state: TaskState, event: ev.FileSeen, _: ev.Stamped) -> Change:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris.core import cache_model, context, drift
+from osiris.core import budget, cache_model, context, drift, factor, prompt_state
 from osiris.core import events as ev
 from osiris.core.commands import Observe
 from osiris.core.decision import Decision, Facts
@@ -68,7 +68,10 @@ def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
         declared = replace(declared, window=before.window)
     last = _last(declared, facts.now_ms)
     cell, dead = _outcome(before, last, declared.gap_s, facts)
-    usage = declared.usage
+    usage, price = declared.usage, context.price_of(last, facts.prices)
+    cost = None if price is None else cost_microusd(price, usage)
+    seen = facts.factors if declared.model == before.model else dict[int, int]()
+    known = factor.learned(declared.model, seen)
     event = ev.UsageDeclared(
         declared.model,
         declared.provider,
@@ -81,11 +84,15 @@ def observe(state: TaskState, command: Observe, facts: Facts) -> Decision:
         declared.window,
         cell,
         dead,
+        cost if isinstance(cost, int) else 0,
+        _factor(state, last, facts),
+        round(known.high * budget.PER_MILLE),
     )
     after = apply(state, ev.Stamped(facts.now_ms, facts.agent, event))
     found = (("cache", "dead" if dead else "alive"),) if cell else ()
     shown = pressure_pairs(context.pressure_of(after, facts))
-    pairs = (("ok", ""), *shown, *found, *_cost(last, facts), *drift.pairs(state, facts))
+    money = (("usd", f"{cost / 1e6:.4f}"),) if isinstance(cost, int) else ()
+    pairs = (("ok", ""), *shown, *found, *money, *drift.pairs(state, facts))
     return Decision((event,), Reply(pairs))
 
 
@@ -158,10 +165,11 @@ def _outcome(
     return cell, cache_model.is_dead(prompt, last.usage.cache_read)
 
 
-def _cost(last: LastUsage, facts: Facts) -> tuple[tuple[str, str], ...]:
-    price = context.price_of(last, facts.prices)
-    cost = None if price is None else cost_microusd(price, last.usage)
-    return (("usd", f"{cost / 1e6:.4f}"),) if isinstance(cost, int) else ()
+def _factor(state: TaskState, last: LastUsage, facts: Facts) -> str:
+    """Return the cell that the growth of a prompt since its anchor counts for."""
+    grown = prompt_state.growth(state.usage, last.model, last.usage.prompt, state.told)
+    bucket = None if grown is None else factor.bucket_of(*grown)
+    return "" if bucket is None else f"{context.model_key(last, facts.prices)}/{bucket}"
 
 
 def _json(text: str | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from osiris.core.decision import Facts
 from osiris.core.replies import Reply, text
 from osiris.core.task_state import apply
 from osiris_actors.tokenizer import Tokenizer
-from tests.core.decide_cases import FACTS, STARTED
+from tests.core.decide_cases import EMPTY, FACTS, STARTED, done
 
 ASKED = Plan("status", query="read a file from the disk")
 NAMES = ("tool_{0}", "mcp__github__pull_request_{0}", "x{0}" * 30, "Ω{0}" * 30)
@@ -77,6 +77,7 @@ def test_each_source_says_how_it_is_known() -> None:
         "history=? unknown",
         "unseen=6500 declared",
         "prompt=9000 declared window=10000 share=90% warn",
+        "counted=2500 provider=2500-3400 x1.00-1.36 prior",
         "cache idle=0s p_dead=0.00 prior",
     ]
 
@@ -119,3 +120,18 @@ def test_an_answer_of_the_compass_stays_within_its_budget(name: str) -> None:
     names = [name.format(f"{n:03}") for n in range(40)]
 
     assert tokenizer.count(text(reply_to(ASKED, asked(names)))).n <= 160
+
+
+def test_what_is_used_of_each_unit_of_a_budget_is_shown() -> None:
+    state, _ = done(EMPTY, Plan("start", objective="x", budget="tokens=500 usd=2 minutes=5"))
+    state = apply(state, ev.Stamped(1_000, "ana", ev.Charged({"reply": 300}, 4)))
+
+    reply = decide(state, Plan("status"), replace(FACTS, now_ms=FACTS.now_ms + 60_000)).reply
+
+    assert isinstance(reply, Reply)
+    assert reply.block is not None
+    assert reply.block.text.splitlines() == [
+        "budget microusd=0/2000000",
+        "budget seconds=60/300",
+        "budget tokens=300/500",
+    ]

@@ -114,6 +114,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "calls": 1_200,
         "net": 115_566,
         "balance": 0,
+        "factor": {"usual": 1.2, "low": 1.0, "high": 1.36, "how": "prior", "observations": 0},
         "rows": [],
     },
     "put": {

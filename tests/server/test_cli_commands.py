@@ -137,8 +137,19 @@ def test_savings_show_the_one_net_and_what_is_not_in_it(cli: Cli) -> None:
         "  schema                      -7,000\n"
         "net                          115,566\n"
         "beside it: declared              500\n"
-        "beside it: estimated               0\n"
+        "beside it: estimated               0\n\n"
+        "in provider tokens 115,566 to 157,170 (x1.00 to x1.36, prior)\n"
     )
+
+
+def test_savings_name_the_careful_end_of_a_measured_band_first(cli: Cli) -> None:
+    measured = {"usual": 1.2, "low": 1.1, "high": 1.3, "how": "measured", "observations": 40}
+    cli.desk.answers["savings"] = {**ANSWERS["savings"], "net": -1_000, "factor": measured}
+
+    cli.run("savings")
+
+    band = "(x1.10 to x1.30, measured on 40 requests)"
+    assert cli.said.endswith(f"in provider tokens -1,300 to -1,100 {band}\n")
 
 
 ROWS = [
