@@ -177,6 +177,10 @@ TYPED: dict[str, tuple[str, ...]] = {
         "osiris grep 'LOAD_ATTR.*sha256' {piped}",
         "osiris config show --origin",
     ),
+    "savings": (
+        "osiris savings --by task",
+        "osiris savings --by tool",
+    ),
     "invariants": (
         "cat .osiris/invariants.toml",
         "osiris invariants check",

@@ -1,8 +1,9 @@
 """How many of a provider's tokens one token of the ruler is: a band, learned from declared usage.
 
-Rule 1: between two declared requests a prompt grows by what the model wrote, which the provider
-        counted, and by what was put before it. Where enough of that was counted here, the growth
-        over the count is the factor.
+Rule 1: from one declared request to the next a prompt grows by what the model wrote, which the
+        provider counted, and by what was put before it. Where at least LEAST_TOLD of that were
+        counted here, the growth over the count is the factor. Smaller ones are not added up: what
+        wraps each message would be.
 Rule 2: what nobody told of grows a prompt too, and a compaction shrinks it. So only a growth
         between LOWEST and HIGHEST times the count is an observation, each is one, whatever its
         size, and the band is that of their quartiles.

@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from osiris.core import events as ev
-from osiris.core.factor import LEAST_TOLD
 from osiris.core.prices import Usage
 
 RECENT_REFS = 16
@@ -31,19 +30,11 @@ class RecentRef(Struct, frozen=True, array_like=True):
         return self.door == ARGUMENT and not self.dropped
 
 
-class Anchor(Struct, frozen=True, array_like=True):
-    """The request that growth is measured from: its prompt, and what was told by then.
-
-    `outputs` is what the model wrote from then on.
-    """
-
-    prompt: int = 0
-    told: int = 0
-    outputs: int = 0
-
-
 class LastUsage(Struct, frozen=True, array_like=True):
-    """The last request as its provider counted it; `window` 0 is an unknown one."""
+    """The last request as its provider counted it; `window` 0 is an unknown one.
+
+    `told` is what had been put before the model by then; `ruler_high` as in the event.
+    """
 
     model: str = ""
     provider: str = ""
@@ -51,7 +42,7 @@ class LastUsage(Struct, frozen=True, array_like=True):
     usage: Usage = Usage()
     window: int = 0
     at_ms: int = 0
-    anchor: Anchor = Anchor()
+    told: int = 0
     ruler_high: int = 0
 
 
@@ -72,22 +63,17 @@ def dropped(recent: Recent, sha256: str) -> tuple[Recent, int]:
 
 
 def growth(last: LastUsage, model: str, prompt: int, told: int) -> tuple[int, int] | None:
-    """Return (how a prompt grew since the anchor, what was told since), None for another prompt."""
-    anchor = last.anchor
-    is_same = last.at_ms > 0 and last.model == model and prompt >= anchor.prompt
-    return (prompt - anchor.prompt - anchor.outputs, told - anchor.told) if is_same else None
+    """Return (how a prompt grew beyond what the model wrote, what was told), None for another."""
+    before = last.usage.prompt
+    is_same = last.at_ms > 0 and last.model == model and prompt >= before
+    return (prompt - before - last.usage.output, told - last.told) if is_same else None
 
 
-def used(last: LastUsage, event: ev.UsageDeclared, at_ms: int, told: int) -> LastUsage:
-    """Return a declared request as the last one; an anchor holds until enough was told."""
+def used(event: ev.UsageDeclared, at_ms: int, told: int) -> LastUsage:
+    """Return a declared request as the last one."""
     usage = Usage(
         event.input, event.cache_read, event.cache_write, event.cache_write_1h, event.output
     )
-    grown = growth(last, event.model, usage.prompt, told)
-    if grown is None or grown[1] >= LEAST_TOLD:
-        anchor = Anchor(usage.prompt, told, usage.output)
-    else:
-        anchor = replace(last.anchor, outputs=last.anchor.outputs + usage.output)
     return LastUsage(
         event.model,
         event.provider,
@@ -95,6 +81,6 @@ def used(last: LastUsage, event: ev.UsageDeclared, at_ms: int, told: int) -> Las
         usage,
         event.window,
         at_ms,
-        anchor,
+        told,
         event.ruler_high,
     )

@@ -246,7 +246,7 @@ def _recorded(_: TaskState, event: ev.PrefixRecorded, __: ev.Stamped) -> Change:
 
 
 def _usage(state: TaskState, event: ev.UsageDeclared, at: ev.Stamped) -> Change:
-    usage = prompt_state.used(state.usage, event, at.at_ms, state.told)
+    usage = prompt_state.used(event, at.at_ms, state.told)
     return {"usage": usage, "microusd": state.microusd + event.microusd}
 
 

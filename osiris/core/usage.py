@@ -166,7 +166,7 @@ def _outcome(
 
 
 def _factor(state: TaskState, last: LastUsage, facts: Facts) -> str:
-    """Return the cell that the growth of a prompt since its anchor counts for."""
+    """Return the cell that the growth of a prompt counts for; empty when it says nothing."""
     grown = prompt_state.growth(state.usage, last.model, last.usage.prompt, state.told)
     bucket = None if grown is None else factor.bucket_of(*grown)
     return "" if bucket is None else f"{context.model_key(last, facts.prices)}/{bucket}"

@@ -49,18 +49,11 @@ def test_a_result_of_another_tool_counts_as_told_and_what_the_model_wrote_does_n
     assert counted(told(state, 9_000, "arguments"), 54_900) == {f"factor/{MODEL}/24": 1}
 
 
-def test_little_that_was_told_waits_for_the_next_request_and_what_was_written_is_added_up() -> None:
-    state = told(used(STARTED, 50_000, output=100), 1_500)
+def test_growth_is_that_from_one_declared_request_to_the_next() -> None:
+    state = told(used(told(used(STARTED, 50_000), 1_900), 52_300), 1_900)
 
-    assert counted(state, 52_000) == {}
-    later = told(used(state, 50_100 + 1_800, output=300), 1_500)
-    assert counted(later, 50_400 + 3_750) == {f"factor/{MODEL}/25": 1}
-
-
-def test_after_an_observation_growth_is_measured_anew() -> None:
-    state = told(used(told(used(STARTED, 50_000), 4_000), 54_900), 4_000)
-
-    assert counted(state, 54_900 + 4_000) == {f"factor/{MODEL}/20": 1}
+    assert counted(state, 54_600) == {}
+    assert counted(told(state, 2_100), 52_300 + 5_000) == {f"factor/{MODEL}/25": 1}
 
 
 @pytest.mark.parametrize(
