@@ -2,7 +2,7 @@
 
 Rule 1: files are looked at only for a rule that needs a state which holds so far, and approvals
         only for a rule that is broken.
-Rule 2: rules that cannot be judged deny: what fails inside them is logged, and no exception.
+Rule 2: rules that cannot be judged deny; what failed inside them is logged.
 Rule 3: a large call is judged away from the event loop.
 """
 
