@@ -9,8 +9,9 @@ from osiris.core.ledger import source
 from osiris.core.memory import ScopeState, apply_scope, scope_from_snapshot, scope_to_snapshot
 from osiris.service import Answer
 from osiris_actors.answers import CONTENDED
-from osiris_actors.stream import ATTEMPTS, Fold, Step, Stream, Tools
+from osiris_actors.stream import ATTEMPTS, Fold, Stream, Tools
 from osiris_actors.task import Ask, Flush, Look
+from osiris_actors.units import Step
 
 SCOPE_FOLD = Fold(ScopeState(), apply_scope, scope_to_snapshot, scope_from_snapshot)
 

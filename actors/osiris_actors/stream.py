@@ -15,15 +15,15 @@ from msgspec.structs import replace
 
 from osiris.core import counting, index, overhead, replies
 from osiris.core import events as ev
-from osiris.core.decision import Decision, Opening
+from osiris.core.decision import Decision
 from osiris.core.errors import Refusal
 from osiris.core.ledger import NOBODY
 from osiris.core.replies import Reply
-from osiris.core.task_state import TaskState, apply
+from osiris.core.task_state import TaskState
 from osiris.core.tokens import Count
 from osiris.prices_data import PriceBook
 from osiris.service import Answer
-from osiris_actors import charges
+from osiris_actors import charges, units
 from osiris_actors.answers import answered, kept, refusal
 from osiris_actors.charges import Charges, Pending
 from osiris_actors.env import Env
@@ -32,13 +32,10 @@ from osiris_actors.store.contract import (
     SNAPSHOT_BYTES,
     SNAPSHOT_EVENTS,
     Append,
-    Blob,
-    Bump,
     Committed,
     Conflict,
     Delta,
     Duplicate,
-    Guard,
     Head,
     Key,
     Outcome,
@@ -47,11 +44,10 @@ from osiris_actors.store.contract import (
     Unit,
     Unknown,
 )
+from osiris_actors.units import Step
 
 S = TypeVar("S")
 
-# what a checkpoint and a closing write: they may use the room that is kept back
-SAVED_ON_A_FULL_DISK = (ev.SnapshotTaken, ev.TaskClosed)
 ATTEMPTS = 8
 
 
@@ -73,20 +69,6 @@ class Tools(Struct, frozen=True):
     count: Callable[[str], Count]
     calls: KnownCalls = msgspec.field(default_factory=KnownCalls)
     prices: PriceBook = msgspec.field(default_factory=PriceBook)
-
-
-class Step(Struct, frozen=True):
-    """One command on its way to a commit: who, under which key, with what it cost to ask.
-
-    `source` labels the payload that it is about, empty for none.
-    """
-
-    by: str
-    at_ms: int
-    key: Key | None
-    arguments: int
-    blob: Blob | None = None
-    source: str = ""
 
 
 class Stream(Generic[S]):
@@ -198,40 +180,13 @@ class Stream(Generic[S]):
     def _unit(
         self, decision: Decision, step: Step, reply: bytes, charged: ev.Charged
     ) -> tuple[Unit, S]:
-        stamped = tuple(
-            ev.Stamped(step.at_ms, step.by, event) for event in (*decision.events, charged)
-        )
-        ceilings = tuple(Delta(r.counter, r.amount, r.ceiling) for r in decision.reservations)
-        frame = Unit(
-            appends=tuple(Append(stream, version, ()) for stream, version in decision.holds),
-            deltas=ceilings,
-            guards=self._guards(),
-            bumps=tuple(Bump(contract, value) for contract, value in decision.bumps),
-            blobs=() if step.blob is None else (step.blob,),
-            key=step.key,
-            reply=reply,
-            reserve=any(isinstance(event, SAVED_ON_A_FULL_DISK) for event in decision.events),
-        )
-        unit, state = self._build(stamped, frame, cast("tuple[S, ...]", decision.states))
-        return self._opened(decision.opens, step, unit), state
-
-    def _guards(self) -> tuple[Guard, ...]:
-        """Return the fences that whoever works under contracts must still hold."""
+        stamped = units.stamped(step, (*decision.events, charged))
         above = self.state.ancestors if isinstance(self.state, TaskState) else ()
-        return tuple(Guard(ancestor.contract, ancestor.fence) for ancestor in above)
-
-    def _opened(self, opening: Opening | None, step: Step, unit: Unit) -> Unit:
-        """Return `unit` with the first events of a new task's stream."""
-        if opening is None:
-            return unit
-        name, state = f"task/{opening.task}", TaskState()
-        stamped = tuple(ev.Stamped(step.at_ms, step.by, event) for event in opening.events)
-        puts: list[Put] = []
-        for version, event in enumerate(stamped, 1):
-            state = apply(state, event)
-            puts.extend(Put(k, v) for k, v in index.puts(name, version, event, state))
-        append = Append(name, 0, tuple(ev.encode(event) for event in stamped))
-        return replace(unit, appends=(*unit.appends, append), puts=(*unit.puts, *puts))
+        frame = units.framed(decision, step, reply, above)
+        unit, state = self._build(stamped, frame, cast("tuple[S, ...]", decision.states))
+        if decision.opens is not None:
+            unit = units.opened(unit, decision.opens, step)
+        return unit, state
 
     def _build(
         self, stamped: tuple[ev.Stamped, ...], frame: Unit, states: tuple[S, ...] = ()

@@ -25,7 +25,8 @@ from osiris_actors.rulebook import Held
 from osiris_actors.ruling import Case, ruling_of
 from osiris_actors.store.blobs import unpack
 from osiris_actors.store.contract import Blob, Committed, Key
-from osiris_actors.stream import ATTEMPTS, Step, Stream, Tools
+from osiris_actors.stream import ATTEMPTS, Stream, Tools
+from osiris_actors.units import Step
 
 RESUME_ENTRIES = 64
 

@@ -18,33 +18,25 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import msgspec
 import outcome
 import trio
 
 from osiris_actors.env import Env
+from osiris_actors.reading import Reading
 from osiris_actors.store.backend import Backend
 from osiris_actors.store.contract import (
     Blob,
     Busy,
     Committed,
-    Duplicate,
-    Event,
-    Exported,
     Failed,
-    Head,
     Listener,
     Outcome,
-    Put,
-    Read,
-    Selection,
     Unit,
     Unknown,
-    Verified,
 )
-from osiris_actors.store.failures import StoreMoved, Trouble
+from osiris_actors.store.failures import StoreMoved
 from osiris_actors.store.lane import Lane, ThreadLane
 from osiris_actors.store.room import size_bytes
 
@@ -52,7 +44,6 @@ QUEUE_UNITS = 1024
 BATCH_UNITS = 1000
 BATCH_BYTES = 8 * 1024 * 1024
 STUCK_AFTER_S = 30.0
-SMALL_BLOB_BYTES = 256 * 1024
 _RETRY_MS = 50
 _STOPPING = Failed("stopping")
 _STUCK = f"no outcome after {STUCK_AFTER_S:.0f} s"
@@ -105,7 +96,7 @@ class _Batch:
             entry.begun = True
 
 
-class Writer:
+class Writer(Reading):
     """The store the actors see. It commits only while `run` runs; reads need no `run`."""
 
     def __init__(
@@ -116,9 +107,7 @@ class Writer:
         lane: Lane | None = None,
         ends: Callable[[str], None] = log.critical,
     ) -> None:
-        self.store_id = backend.store_id
-        self._backend = backend
-        self._env = env
+        super().__init__(backend, env)
         self._lane: Lane = ThreadLane("osiris-writer") if lane is None else lane
         self._queue: deque[_Entry] = deque()
         self._batch: _Batch | None = None
@@ -185,57 +174,6 @@ class Writer:
 
     async def put_blob(self, blob: Blob) -> Outcome:
         return await self.commit(Unit(blobs=(blob,)))
-
-    async def head(self, stream: str) -> Head:
-        return self._backend.head(stream)
-
-    async def read(self, stream: str, after: int = 0) -> Read:
-        return self._backend.read(stream, after)
-
-    async def history(self, stream: str, after: int, limit: int) -> tuple[Event, ...]:
-        return self._backend.history(stream, after, limit)
-
-    async def lookup(self, key: str) -> Duplicate | None:
-        return self._backend.lookup(key)
-
-    async def counters(self, prefix: str) -> dict[str, int]:
-        return self._backend.counters(prefix)
-
-    async def fence(self, contract: str) -> int:
-        return self._backend.fence(contract)
-
-    async def index(self, prefix: str, *, after: str = "", limit: int = 1000) -> tuple[Put, ...]:
-        return self._backend.index(prefix, after=after, limit=limit)
-
-    async def get_index(self, key: str) -> bytes | None:
-        return self._backend.get_index(key)
-
-    async def streams(self, prefix: str) -> tuple[str, ...]:
-        return self._backend.streams(prefix)
-
-    async def has_blob(self, sha256: str) -> bool:
-        return self._backend.has_blob(sha256)
-
-    async def blob_size(self, sha256: str) -> int | None:
-        return self._backend.blob_size(sha256)
-
-    async def get_blob(self, sha256: str) -> bytes | None:
-        if (self._backend.blob_size(sha256) or 0) <= SMALL_BLOB_BYTES:
-            return self._backend.get_blob(sha256)
-        return await self._env.run_sync(self._backend.get_blob, sha256)
-
-    async def verify(self, *, deep: bool) -> Verified:
-        return await self._env.run_sync(partial(self._backend.verify, deep=deep))
-
-    async def backup(self, directory: Path) -> None:
-        await self._env.run_sync(self._backend.backup, directory)
-
-    async def export(self, path: Path, selection: Selection | None = None) -> Exported:
-        now_ms = self._env.now_ms()
-        return await self._env.run_sync(self._backend.export, path, now_ms, selection)
-
-    def trouble(self) -> Trouble | None:
-        return self._backend.trouble()
 
     async def _until(self, is_over: Callable[[], bool]) -> None:
         """Return when `is_over`, or when there is a failure."""
