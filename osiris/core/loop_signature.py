@@ -43,7 +43,7 @@ VOLATILE: Final[dict[str, str]] = {
         r"|\d*(?:\.\d+)? ?(?:ns|us|µs|ms|s|secs?|seconds?))\b"
     ),
     "long_duration": (
-        r"[ita](?<!\w.)(?:n|ook|fter) \d+(?:\.\d+)? ?(?:m|min|minutes?|h|hours?)\b"
+        r"[ita](?<!\w.)(?:n|ook|fter) [0-9]+(?:\.\d+)? ?(?:m|min|minutes?|h|hours?)\b"
     ),
     "address": r"0x(?<!\w..)[0-9a-fA-F]{5,16}\b",
     "process": r"[pPt](?<!\w.)(?:id|ID|rocess|hread)(?: id)?[ =:#]{1,2}\d+\b",
@@ -73,11 +73,13 @@ VOLATILE: Final[dict[str, str]] = {
 # To look for them is ten times cheaper than a search that finds nothing.
 HINTS: Final[dict[str, tuple[str, ...]]] = {
     "escape": ("\x1b[",),
-    "uuid": ("-",),
+    "uuid": ("-",),  # LEAST times
     "time": (":",),
     "epoch": ("15", "16", "17", "18", "19"),
     "date": (":",),
-    "long_duration": ("n ", "ook ", "fter "),
+    "long_duration": tuple(
+        f"{word} {digit}" for word in ("n", "ook", "fter") for digit in string.digits
+    ),
     "address": ("0x",),
     "process": ("id", "ID", "rocess", "hread"),
     "syslog": ("]:",),
@@ -90,9 +92,11 @@ HINTS: Final[dict[str, tuple[str, ...]]] = {
     ),
     "clock_field": ('"', "'"),
 }  # fmt: skip
+LEAST: Final = {"uuid": 4}
 
 _VOLATILE: Final = [
-    (HINTS.get(name, ("",)), re.compile(pattern)) for name, pattern in VOLATILE.items()
+    (HINTS.get(name, ("",)), LEAST.get(name, 1), re.compile(pattern))
+    for name, pattern in VOLATILE.items()
 ]
 _NAMED: Final = re.compile(
     r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|(?:[A-Za-z]:)?[\w.~@-]*[/\\][\w./\\~@-]*|\w*\d\w*"
@@ -117,9 +121,9 @@ def fault(text: str) -> str:
 
 def stable(text: str) -> str:
     """Return `text` with every volatile part cut out."""
-    for hints, volatile in _VOLATILE:
+    for hints, least, volatile in _VOLATILE:
         for hint in hints:
-            if hint in text:
+            if hint in text and (least == 1 or text.count(hint) >= least):
                 text = volatile.sub("", text)
                 break
     return text
