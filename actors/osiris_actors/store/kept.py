@@ -24,6 +24,7 @@ from types import TracebackType
 
 from osiris_actors.store import clean, room
 from osiris_actors.store.backend import RecordBackend
+from osiris_actors.store.checksum import Table
 from osiris_actors.store.contract import (
     RESTORE,
     Committed,
@@ -86,6 +87,13 @@ class KeptBackend(RecordBackend):
 
     def view(self) -> "_Visit":
         return _Visit(self)
+
+    def point(self, table: Table, key: bytes) -> bytes | None:
+        engine = self.enter()
+        try:
+            return engine.point(table, key)
+        finally:
+            self.leave()
 
     def enter(self) -> LmdbBackend:
         """Return the engine, which stays open until `leave`. Raises StoreUnavailable."""

@@ -97,6 +97,15 @@ class LmdbBackend(RecordBackend):
     def view(self) -> "_LmdbView":
         return _LmdbView(self._env, self._dbs)
 
+    def point(self, table: Table, key: bytes) -> bytes | None:
+        try:
+            with self._env.begin() as txn:
+                return lmdb_env.lookup(txn, self._dbs)(table, key)
+        except lmdb.ReadersFullError:
+            return super().point(table, key)
+        except lmdb.Error as error:
+            raise lmdb_env.as_ours(error) from error
+
     def engine(self) -> dict[str, object]:
         """Return version, map and flags that the engine really runs with."""
         info = self._env.info()
@@ -143,7 +152,7 @@ class LmdbBackend(RecordBackend):
         """Run one transaction. Raises lmdb.Error only before its commit has begun."""
         txn = self._env.begin(write=True)
         try:
-            outcomes, changes = settle(units, bodies(_LmdbView(self._env, self._dbs, txn)))
+            outcomes, changes = settle(units, lmdb_env.lookup(txn, self._dbs))
             lmdb_env.write(txn, self._dbs, changes)
         except BaseException:
             txn.abort()

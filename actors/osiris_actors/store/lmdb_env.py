@@ -19,6 +19,7 @@ from osiris_actors.store import datafile, identity, records
 from osiris_actors.store.checksum import TABLES, Table
 from osiris_actors.store.contract import StoreDamaged, StoreUnavailable
 from osiris_actors.store.failures import StoreFull
+from osiris_actors.store.reads import Lookup
 from osiris_actors.store.room import NO_ROOM
 from osiris_actors.store.settle import Records
 
@@ -103,6 +104,16 @@ def _table(env: lmdb.Environment, name: Table) -> "_Database":
         return env.open_db(name.encode(), create=False)
     except lmdb.NotFoundError as error:
         raise StoreDamaged(f"table {name}", "missing") from error
+
+
+def lookup(txn: "lmdb.Transaction[bytes]", dbs: "Mapping[Table, _Database]") -> Lookup:
+    """Return the checked point reads of a transaction."""
+
+    def found(table: Table, key: bytes) -> bytes | None:
+        stored = txn.get(key, db=dbs[table])
+        return None if stored is None else records.checked(table, key, stored)
+
+    return found
 
 
 def write(

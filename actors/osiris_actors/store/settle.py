@@ -34,17 +34,17 @@ _POISON = (TypeError, ValueError, OverflowError, AttributeError, LookupError, St
 class Draft:
     """Record bodies to be written, read through to what lies below; None removes a record."""
 
-    __slots__ = ("_below", "records")
+    __slots__ = ("below", "records")
 
     def __init__(self, below: Lookup) -> None:
-        self._below = below
+        self.below = below
         self.records: Records = {}
 
     def get(self, table: Table, key: bytes, /) -> bytes | None:
         place = (table, key)
         if place in self.records:
             return self.records[place]
-        return self._below(table, key)
+        return self.below(table, key)
 
     def put(self, table: Table, key: bytes, body: bytes | None) -> None:
         if not isinstance(body, bytes | None):  # pyright: ignore[reportUnnecessaryIsInstance] - poison
@@ -60,7 +60,7 @@ def settle(units: Iterable[Unit], lookup: Lookup) -> tuple[tuple[Outcome, ...], 
 
 
 def _settle_one(unit: Unit, batch: Draft) -> Outcome:
-    draft = Draft(batch.get)
+    draft = Draft(batch.get if batch.records else batch.below)
     try:
         outcome = _apply(unit, draft)
     except _POISON as error:
