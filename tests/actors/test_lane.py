@@ -39,3 +39,21 @@ async def test_jobs_run_in_one_thread_and_their_outcome_is_told_in_the_event_loo
     with pytest.raises(ZeroDivisionError):
         await done(lane, lambda: 1 // 0)
     lane.close()
+
+
+async def test_a_closed_lane_ends_its_thread_after_the_job_at_hand() -> None:
+    lane, gate, begun = ThreadLane("test"), threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def wait() -> None:
+        threads.append(threading.current_thread())
+        begun.set()
+        gate.wait(5)
+
+    lane.start(wait, lambda _: None)
+    assert await trio.to_thread.run_sync(begun.wait, 5)
+    lane.close()
+    gate.set()
+    await trio.to_thread.run_sync(threads[0].join, 5)
+
+    assert not threads[0].is_alive()

@@ -168,7 +168,7 @@ class KeptBackend(RecordBackend):
         committed = [outcome for outcome in outcomes if isinstance(outcome, Committed)]
         if committed:
             self._failures, self._failed = 0, None
-            self._acknowledged = engine.transaction()
+            self._acknowledged = engine.committed
             self._heads = dict(committed[-1].versions)
 
     def _failed_with(self, outcomes: tuple[Outcome, ...]) -> None:

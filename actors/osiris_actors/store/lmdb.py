@@ -53,7 +53,8 @@ class LmdbBackend(RecordBackend):
 
     `new_id` gives a new store its id, 32 hex digits. `walks` says whether a short file is walked
     first; who opens without must be ready to die of it. `failures` counts commits that the engine
-    failed, lack of room apart. Raises StoreDamaged, StoreTooNew and StoreUnavailable.
+    failed, lack of room apart; `committed` is the number of the last one that it did not.
+    Raises StoreDamaged, StoreTooNew and StoreUnavailable.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class LmdbBackend(RecordBackend):
         self._directory = directory
         self._batches = 0
         self.failures = 0
+        self.committed = 0
         try:
             if datafile.is_short(directory) and walks:
                 lmdb_env.walk(directory)
@@ -165,6 +167,7 @@ class LmdbBackend(RecordBackend):
             txn.commit()
         except lmdb.Error as error:
             return (self._not_committed(error, number),) * len(units)
+        self.committed = number
         return outcomes
 
     def _not_stored(self, error: lmdb.Error) -> Full | Failed:
