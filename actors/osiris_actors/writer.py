@@ -235,9 +235,10 @@ class Writer(Reading):
             self._ends(f"store_moved: {error}")
             self._failure = error
             return self._moved(error)
-        if not isinstance(error, Exception):
+        if isinstance(error, Exception):
+            log.error("a commit of %d units failed", len(batch.units), exc_info=error)
+        else:
             self._failure = error
-        log.error("a commit of %d units failed", len(batch.units), exc_info=error)
         return Unknown("the commit did not report")
 
     def _moved(self, moved: StoreMoved) -> Failed | Unknown:

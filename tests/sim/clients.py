@@ -77,14 +77,18 @@ class Client:
     async def _pause(self) -> None:
         await trio.sleep(self.rng.random() * 2)
 
-    async def _linger(self, issuer: str) -> None:
-        """Fall silent until the lease runs out while its issuer waits for the disk."""
+    async def _linger(self, issuer: str, child: str) -> None:
+        """Come back just when the lease runs out and its issuer waits for the disk."""
         await trio.sleep(LEASE_S - EARLY_S)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._note, issuer)
+            await trio.sleep(2 * EARLY_S)
+            await self._note(child)
+
+    async def _note(self, task: str) -> None:
         marker = self._marker()
-        arguments = {"kind": "fact", "text": marker, "task": issuer}
-        with trio.move_on_after(2 * EARLY_S):
-            await self._send("observe", arguments, marker)
-        await trio.sleep(EARLY_S)
+        arguments = {"kind": "fact", "text": marker, "task": task}
+        await self._send("observe", arguments, marker)
 
     async def _settle(self) -> None:
         """Verify, reject or cancel a contract of the own task."""
@@ -104,10 +108,11 @@ class Client:
             return
         child = call.answer.partition("task=")[2][:8]
         for _ in range(self.rng.randrange(4)):
-            await (self._linger(issuer) if self.rng.random() < 0.5 else self._pause())
-            marker = self._marker()
-            arguments = {"kind": "fact", "text": marker, "task": child}
-            await self._send("observe", arguments, marker)
+            if self.rng.random() < 0.5:
+                await self._linger(issuer, child)
+            else:
+                await self._pause()
+                await self._note(child)
         if self.rng.random() < 0.7:
             done = {"op": "return", "contract": contract, "task": child, "result": self._marker()}
             await self._send("handoff", done, "")
