@@ -43,6 +43,7 @@ PROMISES: dict[str, str] = {
     "S3-duplicate": "precheck names the answer that somebody in the project has already",
     "S3-volatile": "what busts a cache in a head or a tool contract is found, with its fix",
     "S3-pressure": "context pressure is measured, declared or unknown, source by source",
+    "S3-report": "a task leaves a report: plan, decisions, work, refs, net, known money",
     "S3-compaction": "compact, trim and clear are reversible: resume brings all of it back",
     "S4-compass": "the compass ranks a project's tools for a step, and hides none",
     "S5-scopes": "memory is looked up from task to project to agent to global",

@@ -156,14 +156,13 @@ class Gateway:
         answer = self._answer(caller, found, taken)
         if binds and answer.is_error:
             self.router.unbind(caller, binds)
-        await self._afterwards(asked.command, name)
-        return answer
-
-    async def _afterwards(self, command: Command, name: str) -> None:
-        if isinstance(command, Handoff) and command.op == "accept":
+        if isinstance(asked.command, Handoff) and asked.command.op == "accept":
             self.system.clock.wake()
-        if isinstance(command, Checkpoint) and command.mode == "report":
-            await self._write_report(name)
+        if reports.is_due(asked.command) and not answer.is_error:
+            failed = await self._write_report(name)
+            if failed is not None and isinstance(asked.command, Checkpoint):
+                return self._refused(caller, failed, 0)
+        return answer
 
     async def _watched(self, caller: Caller, command: Handoff, taken: Ingested) -> Answer:
         look = self.handoffs.wait if command.op == "wait" else self.handoffs.listed
@@ -211,11 +210,16 @@ class Gateway:
         outcome = await self.system.store.put_blob(taken.blob)
         return None if isinstance(outcome, Committed | Duplicate) else refusal(outcome)
 
-    async def _write_report(self, name: str) -> None:
-        state = await self.system.look(name)
+    async def _write_report(self, name: str) -> Refusal | None:
         folder = self.system.options.reports
-        if folder is not None and isinstance(state, TaskState):
-            await self.tools.env.run_sync(reports.write, folder, state)
+        state = await self.system.look(name)
+        if folder is None or not isinstance(state, TaskState):
+            return None
+        found = await reports.gathered(self.system.store, state)
+        failed = await self.tools.env.run_sync(reports.write, folder, state, found)
+        if failed is not None:
+            log.warning("task %s: %s", name, failed.what)
+        return failed
 
     async def _charge_listing(self, caller: Caller, schemas: str, instructions: str) -> None:
         await self.system.ingest.wait_ready()

@@ -4,16 +4,52 @@ import json
 import os
 from pathlib import Path
 
-from osiris.core import reporting
+from osiris.core import index, reporting
+from osiris.core.commands import Checkpoint, Command, Plan
+from osiris.core.errors import Refusal
+from osiris.core.memory import KINDS
+from osiris.core.reporting import Material
 from osiris.core.task_state import TaskState
+from osiris_actors.store.contract import Store
+
+MOST = 2_000  # entries of a kind, and payloads, that a report lists
 
 
-def write(folder: Path, state: TaskState) -> None:
-    """Write both reports of a task. Raises OSError."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    text = json.dumps(reporting.figures(state), indent=2, ensure_ascii=False) + "\n"
-    _replace(folder / f"{state.task}.json", text)
-    _replace(folder / f"{state.task}.md", reporting.markdown(state))
+def is_due(command: Command) -> bool:
+    """Say whether a report is to be written behind `command`: asked for, or the task is done."""
+    match command:
+        case Checkpoint(mode="report"):
+            return True
+        case Plan(mode="update", done=True, step=None):
+            return True
+        case _:
+            return False
+
+
+async def gathered(store: Store, state: TaskState) -> Material:
+    """Return what the store knows of a task beside its state, oldest first."""
+    stream = f"task/{state.task}"
+    kept = [put for kind in KINDS for put in await store.index(f"mem/{stream}/{kind}/", limit=MOST)]
+    memory = [index.memory_entry(put.value) for put in kept if put.value]
+    puts = await store.index(f"ref/{stream}/", limit=MOST)
+    refs = [index.ref_entry(put.value) for put in puts if put.value]
+    return Material(
+        tuple(sorted(memory, key=lambda entry: entry.version)),
+        tuple(sorted(refs, key=lambda ref: ref.at_ms)),
+    )
+
+
+def write(folder: Path, state: TaskState, found: Material) -> Refusal | None:
+    """Write both reports of a task; return why they could not be."""
+    text = json.dumps(reporting.document(state, found), indent=2, ensure_ascii=False) + "\n"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _replace(folder / f"{state.task}.json", text)
+        _replace(folder / f"{state.task}.md", reporting.markdown(state, found))
+    except OSError as error:
+        what = f"the report was not written: {error.strerror}"
+        return Refusal("storage_error", what, "make room in reports/ of the home, then ask again")
+    return None
 
 
 def _replace(path: Path, text: str) -> None:

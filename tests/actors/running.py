@@ -3,6 +3,7 @@
 import random
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import trio
@@ -61,6 +62,7 @@ async def system(
     backend: RecordBackend | None = None,
     texts: dict[str, str] | None = None,
     book: PriceBook | None = None,
+    reports: Path | None = None,
 ) -> AsyncGenerator[tuple[Agent, RuntimeDesk]]:
     """Run a system; leave in order, so that nothing is pending afterwards."""
     env = SimEnv(random.Random(1))
@@ -69,6 +71,6 @@ async def system(
     tools = Tools(store, env, Charges(), tokens.estimate, prices=prices)
     ingest = Ingest(env, NoSecrets(), Texts(texts or {}), tokens.estimate)
     ingest.ready.set()
-    async with running(store, ingest, tools, Options()) as whole:
+    async with running(store, ingest, tools, Options(reports=reports)) as whole:
         gateway = Gateway(whole)
         yield Agent(gateway), RuntimeDesk(gateway)
