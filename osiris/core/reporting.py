@@ -135,8 +135,8 @@ def _work(state: TaskState) -> Iterator[str]:
     if state.budget:
         yield ""
         used = budget.spent(state)
-        rows = state.budget.items()
-        spent = ((f"{unit} of {amount:,}", used.get(unit, 0)) for unit, amount in rows)
+        given = state.budget.items()
+        spent = ((f"{unit} of {amount:,}", used.get(unit, 0)) for unit, amount in given)
         yield from _table("used of the budget", spent)
 
 
