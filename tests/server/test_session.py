@@ -172,6 +172,18 @@ async def test_a_hello_decides_what_its_connection_lists(
     assert service.calls[0][0].nonce == "cd" * 16
 
 
+async def test_the_cache_and_prune_settings_of_a_hello_come_with_each_of_its_calls() -> None:
+    service = FakeService()
+    settings = {"OSIRIS_CACHE_TTL_S": "3600", "OSIRIS_PRUNE_THRESHOLD_TOKENS": "9000"}
+    async with connected(new_host(service)) as client:
+        await client.send(hello_line(settings=settings))
+        await client.initialize()
+        await client.call("osiris_plan", mode="status")
+
+    [(caller, _)] = service.calls
+    assert (caller.cache_ttl_s, caller.prune_threshold_tokens) == (3_600, 9_000)
+
+
 @pytest.mark.parametrize("op", ["observe", "osiris_observe", "osiris.observe"])
 async def test_the_dispatch_tool_understands_every_spelling(op: str) -> None:
     service = FakeService()
