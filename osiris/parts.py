@@ -74,7 +74,9 @@ class Parts:
             book = PriceBook(Path(self._home.root) / PRICES)
             if book.problem is not None:
                 log.warning("%s", book.problem.text())
-            tools = Tools(writer, self.env, Charges(), self._tokenizer.count, prices=book)
+            tools = Tools(
+                writer, self.env, Charges(self._tokenizer.count), self._tokenizer.count, prices=book
+            )
             files = Files(self.env.run_sync)
             ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)
             options = Options(ceilings=ceilings_of(self._settings), reports=reports)

@@ -2,17 +2,21 @@
 
 Rule 1: every reply is charged, reads and refusals included.
 Rule 2: what is taken for a commit that did not happen is put back.
+Rule 3: the texts of a call that only reads are counted when they are taken, not while it waits;
+        of more than OWED the last one counts all.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import trio
 from msgspec import Struct
 
 from osiris.core import events as ev
 from osiris.core.task_state import add
+from osiris.core.tokens import Count, estimate
 
 FLUSH_S = 1.0
+OWED = 64
 
 
 class Pending(Struct, frozen=True):
@@ -26,8 +30,10 @@ class Pending(Struct, frozen=True):
 class Charges:
     """Pending costs by stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: Callable[[str], Count] = estimate) -> None:
+        self._count = count
         self._pending: dict[str, Pending] = {}
+        self._owed: dict[str, list[tuple[str, str]]] = {}
         self._added = trio.Event()
 
     def add(self, stream: str, tokens: Mapping[str, int], *, calls: int = 1) -> None:
@@ -38,8 +44,24 @@ class Charges:
         self._pending[stream] = Pending(total, known.calls + calls, known.since)
         self._added.set()
 
+    def owe(self, stream: str, texts: Mapping[str, str]) -> None:
+        """Add one call by what it put before the model, by kind."""
+        owed = self._owed.setdefault(stream, [])
+        owed += texts.items()
+        self.add(stream, {})
+        if len(owed) >= OWED:
+            self._settle(stream)
+
     def take(self, stream: str) -> Pending | None:
+        self._settle(stream)
         return self._pending.pop(stream, None)
+
+    def _settle(self, stream: str) -> None:
+        tokens: dict[str, int] = {}
+        for kind, text in self._owed.pop(stream, ()):
+            tokens[kind] = tokens.get(kind, 0) + self._count(text).n
+        if tokens:
+            self.add(stream, tokens, calls=0)
 
     def put_back(self, stream: str, pending: Pending | None) -> None:
         if pending is not None:

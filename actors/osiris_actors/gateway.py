@@ -109,7 +109,7 @@ class Gateway:
         stream = routing.note_stream(caller, command)
         target = refused or await self._target(caller, command, key, stream, turn)
         if isinstance(target, Refusal):
-            return self._refused(caller, target, taken.arguments)
+            return self._refused(caller, target, self._counted(taken))
         call = _call_of(command)
         asked = task.Ask(
             command=command,
@@ -117,6 +117,7 @@ class Gateway:
             agent=caller.agent if stream else routing.holder(caller, command),
             key=key,
             arguments=taken.arguments,
+            said=taken.said,
             payload=taken.payload,
             blob=None if _is_large(taken) else taken.blob,
             call=call,
@@ -233,7 +234,10 @@ class Gateway:
         if isinstance(result, Answer):
             return result
         found = result if isinstance(result, Refusal) else routing.BROKEN
-        return self._refused(caller, found, taken.arguments)
+        return self._refused(caller, found, self._counted(taken))
+
+    def _counted(self, taken: Ingested) -> int:
+        return self.tools.count(taken.said).n if taken.said else taken.arguments
 
     def _refused(self, caller: Caller, why: Refusal, arguments: int) -> Answer:
         text = why.text()

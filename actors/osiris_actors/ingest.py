@@ -59,11 +59,15 @@ class Raw(Struct, frozen=True):
 
 
 class Ingested(Struct, frozen=True):
-    """A call in its final form; `content` is the hash of what was asked, `arguments` in tokens."""
+    """A call in its final form; `content` is the hash of what was asked, `arguments` in tokens.
+
+    `said` are the arguments of a call that does not wait until they are counted.
+    """
 
     command: Command
     content: str
     arguments: int
+    said: str = ""
     payload: Payload | None = None
     blob: Blob | None = None
 
@@ -132,14 +136,16 @@ class Ingest:
         raw = Raw(read.text, command.tool or "read", "path", path, call, read.mtime_ns)
         payload, blob = await self.payload(raw)
         content = canon.hexdigest("content", [taken.content, payload.sha256])
-        return Ingested(command, content, taken.arguments, payload, blob)
+        return Ingested(command, content, taken.arguments, "", payload, blob)
 
     def _parse(self, tool: str, arguments: Mapping[str, Any]) -> Ingested | Refused:
         clean, text, hits = self._clean(arguments)
         whole = clean if text is None else {**clean, "result": text}
         shown = canon.canonical_json(clean)
-        size = self.count(shown.decode()).n
         command = commands.parse(tool, whole)
+        if isinstance(command, Precheck) and len(shown) <= INLINE:
+            return Ingested(command, "", 0, shown.decode())
+        size = self.count(shown.decode()).n
         if isinstance(command, Refusal):
             return Refused(command, size + self._tokens(text))
         if isinstance(command, Precheck | Recall):  # never stored under a key
@@ -149,11 +155,11 @@ class Ingest:
             case Handoff(op="return", result=str(result_text)):
                 raw = Raw(result_text, "handoff", "result")
                 built = self._built(raw, hits)
-                return Ingested(command, content, size + built[0].tokens, *built)
+                return Ingested(command, content, size + built[0].tokens, "", *built)
             case Observe(kind="action", result=str(result_text)):
                 raw = Raw(result_text, command.tool or "", "result", "", _call(command))
                 built = self._built(raw, hits)
-                return Ingested(command, content, size + built[0].tokens, *built)
+                return Ingested(command, content, size + built[0].tokens, "", *built)
             case _:
                 return Ingested(command, content, size + self._tokens(text))
 

@@ -165,7 +165,10 @@ class Stream(Generic[S]):
         if isinstance(answer, Answer):
             return answer
         parts = replies.parts(answer)
-        self.tools.charges.add(self.name, self._cost(parts, step, delivered=delivered))
+        if step.said:
+            self.tools.charges.owe(self.name, {"arguments": step.said, **parts})
+        else:
+            self.tools.charges.add(self.name, self._cost(parts, step, delivered=delivered))
         return Answer(replies.joined(parts), answer.is_error)
 
     def _cost(self, parts: Mapping[str, str], step: Step, *, delivered: int) -> dict[str, int]:

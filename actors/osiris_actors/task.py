@@ -39,6 +39,7 @@ class Ask(Struct, frozen=True):
     agent: str
     key: Key
     arguments: int
+    said: str = ""
     payload: Payload | None = None
     blob: Blob | None = None
     call: str = ""
@@ -120,7 +121,9 @@ class TaskActor:
     async def _decide(self, ask: Ask) -> Answer:
         changes = not isinstance(ask.command, Precheck)
         label = _label(ask)
-        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob, label)
+        step = Step(
+            ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob, label, said=ask.said
+        )
         text = await text_of(self.tools, ask.command, ask.payload, ask.blob)
         if isinstance(text, Refusal):
             return self.stream.rendered(text, step)

@@ -17,7 +17,8 @@ SAVED_ON_A_FULL_DISK = (ev.SnapshotTaken, ev.TaskClosed)
 class Step(Struct, frozen=True):
     """One command on its way to a commit: who, under which key, with what it cost to ask.
 
-    `source` labels the payload that it is about, empty for none.
+    `source` labels the payload that it is about, empty for none. `said` are arguments that are not
+    counted yet: those of a call that only reads.
     """
 
     by: str
@@ -26,6 +27,7 @@ class Step(Struct, frozen=True):
     arguments: int
     blob: Blob | None = None
     source: str = ""
+    said: str = ""
 
 
 def stamped(step: Step, events: tuple[ev.Event, ...]) -> tuple[ev.Stamped, ...]:
