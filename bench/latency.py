@@ -11,7 +11,6 @@ Rule 2: exit code 1 when a budget of BUDGETS is broken, with its name on stderr.
 import argparse
 import json
 import math
-import os
 import statistics
 import sys
 import time
@@ -118,7 +117,7 @@ def report(
         "cold_first_reply_ms": round(starts.cold_ms, 1),
         "bare_python_ms": round(starts.bare_python_ms, 1),
         "seconds": round(seconds, 1),
-        "load_per_core": round(_load(), 2),
+        "load_per_core": round(owners.load_per_core(), 2),
     }
     places = {
         name: {probe: _spread(times[probe] for times in all_times) for probe in CALLS}
@@ -135,11 +134,6 @@ def broken(found: Report) -> list[str]:
         f"{n}: {measured[n]:,}, at least {m:,.0f}" for n, m in LEAST.items() if measured[n] < m
     ]
     return over + under
-
-
-def _load() -> float:
-    """Return how many processes wanted each core in the last minute; 0 where nobody says."""
-    return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0
 
 
 def _times(probe: Callable[[], float], calls: int) -> list[float]:

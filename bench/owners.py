@@ -109,3 +109,8 @@ def stop(home: Path) -> None:
         kill(record)
     except ProcessLookupError:
         return
+
+
+def load_per_core() -> float:
+    """Return how many processes wanted each core in the last minute; 0 where nobody says."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1) if hasattr(os, "getloadavg") else 0.0

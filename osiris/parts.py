@@ -4,6 +4,7 @@ import gc
 import logging
 import os
 import secrets
+import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -32,6 +33,10 @@ from osiris_actors.tokenizer import Tokenizer, VocabularyDamaged
 from osiris_actors.writer import Writer
 
 _YOUNG = 10_000  # objects a collection waits for, once what stays is loaded: -3 % a call
+
+# how long a thread that computes may keep another waiting; 5 ms, Python's own, at each of the four
+# hand-overs of an observe made others wait 20 ms while a query ran
+_SWITCH_S = 0.001
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +69,7 @@ class Parts:
     @asynccontextmanager
     async def running(self, *, reports: Path | None) -> AsyncGenerator[System]:
         """Open the store and run the actors on it."""
+        sys.setswitchinterval(_SWITCH_S)
         why, place = self._unwritable, self._place
         backend = open_to_read(place, why) if why else open_store(place)
         self._copied_from = backend.copied_from

@@ -5,6 +5,8 @@ Rule 2: a path is read through the roots of the connection, redacted, and not st
 Rule 3: memory is looked up task first, then project, agent, global.
 """
 
+import time
+
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -31,7 +33,8 @@ MEMORY_PAGE = 20
 class Source(Struct, frozen=True):
     """What is queried: a stored payload, or bytes at hand; `name` labels the block.
 
-    `old` is the hash of the other payload of a diff, `tool` what the payload came from.
+    `old` is the hash of the other payload of a diff, `tool` what the payload came from, `asked_at`
+    when the query came.
     """
 
     name: str
@@ -39,6 +42,7 @@ class Source(Struct, frozen=True):
     data: bytes | None
     old: str = ""
     tool: str = ""
+    asked_at: float = 0.0
 
 
 class Recalled(Struct, frozen=True):
@@ -60,10 +64,11 @@ class Recaller:
         """Return one page; `stream` is the task's, or the project's when there is no task."""
         if command.op == "memory":
             return Recalled(await self._memory(caller, command, stream))
+        asked_at = time.perf_counter()
         source = await self._source(caller, command, stream)
         if isinstance(source, Refusal):
             return Recalled(source)
-        page = await self.page(command, source)
+        page = await self.page(command, replace(source, asked_at=asked_at))
         found = page if isinstance(page, Refusal) else _shown(command, source, page)
         return Recalled(found, source.tool)
 
@@ -87,7 +92,15 @@ class Recaller:
             return asked
         tokens = PAGE_TOKENS if command.n is None else MAX_PAGE_TOKENS
         cursor = command.cursor or ""
-        search = Search(asked, source.sha256, source.data, tokens, cursor, source.old)
+        search = Search(
+            query=asked,
+            sha256=source.sha256,
+            data=source.data,
+            tokens=tokens,
+            cursor=cursor,
+            old=source.old,
+            asked_at=source.asked_at,
+        )
         found = await self._refstore.ask(search)
         return found if isinstance(found, Page | Refusal) else DIED
 

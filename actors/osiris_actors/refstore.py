@@ -1,7 +1,8 @@
 """The ref store's actor: payloads by hash, and queries over them, in a bounded pool.
 
 Rule 1: blobs never change, so WORKERS of them are read at once.
-Rule 2: a query gets QUERY_S, then answers in part with a cursor; it runs away from the loop.
+Rule 2: a query gets QUERY_S from when it was asked, LEAST_S at least, then answers in part with a
+        cursor; it runs away from the loop.
 Rule 3: the last payloads read are kept, up to CACHE_BYTES.
 """
 
@@ -24,6 +25,7 @@ from osiris_actors.supervisor import one_for_one
 
 WORKERS = 4
 QUERY_S = 0.15
+LEAST_S = 0.05
 CACHE_BYTES = 32 * 1024 * 1024
 INLINE_BYTES = 4_096
 
@@ -39,7 +41,7 @@ class Fetch(Struct, frozen=True):
 class Search(Struct, frozen=True):
     """Answer `query` over `data`, or over the payload `sha256` when there is none.
 
-    `old` is the hash of the other payload of a diff.
+    `old` is the hash of the other payload of a diff, `asked_at` is of time.perf_counter.
     """
 
     query: Query
@@ -48,6 +50,7 @@ class Search(Struct, frozen=True):
     tokens: int
     cursor: str
     old: str = ""
+    asked_at: float = 0.0
 
 
 RefMessage = Fetch | Search
@@ -91,7 +94,7 @@ class RefStore:
         return await self._env.run_sync(self._query, asked, data, old)
 
     def _query(self, asked: Search, data: bytes, old: bytes | None) -> Page | Refusal:
-        end = time.perf_counter() + QUERY_S
+        end = max(asked.asked_at + QUERY_S, time.perf_counter() + LEAST_S)
         limits = Limits(lambda: time.perf_counter() > end, self._count, asked.tokens)
         return query.answer(asked.query, data, limits, asked.cursor, old)
 

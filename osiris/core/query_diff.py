@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from osiris.core.query_lines import line_ends
 from osiris.core.query_page import Limits, Page, State, Step, cursor, take
 
 _WINDOW = 160
@@ -95,7 +96,7 @@ def _same(old: bytes, new: bytes, place: _Place, low: int, high: int) -> bool:
 
 def _moved(old: bytes, place: _Place, size: int) -> _Place:
     """Return the place `size` equal bytes further."""
-    lines = old.count(b"\n", place.old, place.old + size)
+    lines = line_ends(old, place.old, place.old + size)
     return _Place(
         place.old + size, place.new + size, place.old_line + lines, place.new_line + lines
     )

@@ -9,15 +9,18 @@ Rule 4: when a page is full the rest is still counted while there is time.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
 from osiris.core.errors import Refusal
+from osiris.core.query_lines import line_ends
 from osiris.core.query_page import LINE_CHARS, Limits, Page, State, Step, cursor, take
-from osiris.core.query_re2 import Hit, Pattern, compile_pattern
+from osiris.core.query_re2 import Hit, Pattern, after, compile_pattern
 
 _EXCERPT = 800
 _AROUND_EACH = 40
+_LOOK = 256  # results between two looks at the clock
 
 # where the scan goes on, up to where lines are printed, the number of the line there, lines still
 # owed after a match, results so far, results in all (plus 1; 0 is not known)
@@ -45,14 +48,15 @@ def answer(query: Grep, data: bytes, limits: Limits, of: str, state: State) -> P
     if isinstance(pattern, Refusal):
         return pattern
     if query.count_only:
-        return _counted(_hits(query, pattern, data, state[_SCAN]), limits, of, state)
+        counted = _count(query, _hits(query, pattern, data, state[_SCAN]), limits)
+        return _only_counted(counted, of, state)
     taken = take(_rows(query, pattern, data, state), state, limits)
     scan, *_, results, known = taken.state
     more = taken.more and not 0 < query.limit <= results
     total, late = results if known == 0 else known - 1, taken.late
     if known == 0 and (more or results == query.limit):
-        rest, _, late = _count(_hits(query, pattern, data, scan), limits)
-        total += rest
+        rest = _count(query, _hits(query, pattern, data, scan), limits)
+        total, late = total + rest.results, rest.late
         known = 0 if late else total + 1
     return Page(
         text=taken.text,
@@ -65,26 +69,35 @@ def answer(query: Grep, data: bytes, limits: Limits, of: str, state: State) -> P
     )
 
 
-def _counted(hits: Iterator[Hit | int], limits: Limits, of: str, state: State) -> Page:
+class _Counted(NamedTuple):
+    """How many results there are up to `at`, and whether the time ran out there."""
+
+    results: int
+    at: int
+    late: bool
+
+
+def _only_counted(counted: _Counted, of: str, state: State) -> Page:
     """Return the number of results alone; out of time, up to where the cursor goes on."""
-    count, at, late = _count(hits, limits)
-    total = state[_RESULTS] + count
-    following = cursor(of, (at, 0, 1, 0, total, 0)) if late else ""
+    total, late = state[_RESULTS] + counted.results, counted.late
+    following = cursor(of, (counted.at, 0, 1, 0, total, 0)) if late else ""
     least = "at least " if late else ""
     return Page(f"{least}{total} match\n", 1, total, following, partial=late)
 
 
-def _count(hits: Iterator[Hit | int], limits: Limits) -> tuple[int, int, bool]:
-    """Return how many results there are, where the count stopped, and whether the time ran out."""
+def _count(query: Grep, hits: Iterator[Hit | int], limits: Limits) -> _Counted:
     count, at = 0, 0
     for item in hits:
         if isinstance(item, Hit):
             count += 1
-            continue
-        at = item
+            at = after(item, each=query.each and not query.invert)
+            if count % _LOOK:
+                continue
+        else:
+            at = item
         if limits.expired():
-            return count, at, True
-    return count, at, False
+            return _Counted(count, at, late=True)
+    return _Counted(count, at, late=False)
 
 
 def _hits(query: Grep, pattern: Pattern, data: bytes, at: int) -> Iterator[Hit | int]:
@@ -140,9 +153,9 @@ class _Printer:
         """Return the rows of one hit, after what is owed to the hit before it."""
         self.results += 1
         if self._query.each and not self._query.invert:
-            self._pass(self._data.count(b"\n", self._shown, hit.line_start), hit.line_start)
+            self._pass(line_ends(self._data, self._shown, hit.line_start), hit.line_start)
             return self.step(self._match(hit), hit.end, results=1)
-        gap = self._data.count(b"\n", self._shown, hit.line_start)
+        gap = line_ends(self._data, self._shown, hit.line_start)
         owed = min(self._owed, gap)
         before = min(self._query.before, gap - owed)
         rows = self._lines(owed)
@@ -157,7 +170,9 @@ class _Printer:
 
     def owed_lines(self) -> str:
         """Return the lines still owed at the end of the payload."""
-        rest = self._data.count(b"\n", self._shown) + (not self._data.endswith(b"\n"))
+        rest = line_ends(self._data, self._shown, len(self._data)) + (
+            not self._data.endswith(b"\n")
+        )
         return self._lines(min(self._owed, rest)) if self._shown < len(self._data) else ""
 
     def _lines(self, count: int) -> str:

@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 import msgspec
 
+from osiris.core import json_parts
 from osiris.core.errors import Refusal
+from osiris.core.json_cuts import WINDOW
+from osiris.core.json_parts import Large
 from osiris.core.query_jmes import Expression, OutOfTime, Unanswerable, parse
-from osiris.core.query_lines import line_end
+from osiris.core.query_lines import line_end, line_ends
 from osiris.core.query_page import LINE_CHARS, Limits, Page, State, Step, cursor, take
-from osiris.core.stub_json import is_array, is_large, is_object, opened, shape_of
-from osiris.core.stub_kind import is_json
+from osiris.core.stub_json import is_array, is_object, opened, shape_of
 
 # the element the answer goes on with (its index, or the offset of its line), rows of it already
 # given, rows in all so far, rows in all (plus 1; 0 is not known)
@@ -28,7 +30,7 @@ _ROWS, _KNOWN = 2, 3
 _CUT = LINE_CHARS - 60
 _TICK = 32
 _CHUNK = 64
-_CHUNK_BYTES = 1 << 20
+_FIRST_LINES = 5
 Expired = Callable[[], bool]
 _LATE = "too large to see at once: map over an array, e.g. items[?n > `5`].name, or name a part\n"
 WHOLE = 4 << 20
@@ -55,14 +57,14 @@ def answer(query: Jsonl, data: bytes, limits: Limits, of: str, state: State) -> 
     expression = parse(query.expression)
     if isinstance(expression, Refusal):
         return expression
-    document = is_json(data)
-    if not document and not _has_records(data):
+    document = json_parts.read(data)
+    if document is None and not _has_records(data):
         return Refusal("bad_argument", "the payload is no JSON", "ask with op=grep or op=range")
     as_array = query.expression.lstrip().startswith("[")
 
     def elements(at: int) -> Iterator[_Element]:
-        if document:
-            return _of_document(expression, data, at, limits)
+        if document is not None:
+            return _of_document(expression, document, at, limits)
         return _of_lines(expression, data, at, limits, as_array=as_array)
 
     try:
@@ -116,24 +118,34 @@ def _total(
 
 
 def _of_document(
-    expression: Expression, data: bytes, at: int, limits: Limits
+    expression: Expression, root: object, at: int, limits: Limits
 ) -> Iterator[_Element]:
-    root = msgspec.Raw(data)
     split, path, counted = expression.split(), expression.path(), expression.counted()
     if split is not None:
         array = _at_path(root, split.path)
-        part = array[split.part] if is_array(array) else []
-        for number in range(at, len(part)):
-            expired = limits.expired if is_large(part[number]) else _never
-            element = _whole(part[number], expired)
-            yield _rows(split.each.value_in([element], expired)), number + 1
+        for item, after in _elements(array, at, split.part):
+            expired = limits.expired if isinstance(item, Large) else _never
+            element = _whole(item, expired)
+            yield _rows(split.each.value_in([element], expired)), after
     elif path is not None:
         yield from _each_row(_at_path(root, path), at)
     elif counted is not None and (size := _size(_at_path(root, counted))) is not None:
         yield from _each_row(size, at)
     else:
-        value = _whole(root, _within(data, limits))
+        value = _whole(root, limits.expired)
         yield from _each_row(expression.value_in(value, limits.expired), at)
+
+
+def _elements(array: object, at: int, part: slice) -> Iterator[tuple[object, int]]:
+    """Yield the elements of a part of an array, the first `at` left out, and where each ends."""
+    if isinstance(array, Large) and array.is_array:
+        numbers = range(len(array))[part]
+        for place in range(at, len(numbers)):
+            yield array.element(numbers[place]), place + 1
+    elif is_array(array):
+        chosen = array[part]
+        for place in range(at, len(chosen)):
+            yield chosen[place], place + 1
 
 
 def _of_lines(
@@ -156,7 +168,9 @@ def _of_lines(
 
 
 def _size(value: object) -> int | None:
-    return len(value) if is_array(value) or is_object(value) else None
+    if is_array(value) or is_object(value) or isinstance(value, Large):
+        return len(value)
+    return None
 
 
 def _array(data: bytes, leading: int | None, limits: Limits) -> list[object]:
@@ -186,22 +200,38 @@ def _records(data: bytes, at: int) -> Iterator[tuple[object, int]]:
         line = data[at:after].strip()
         if line:
             try:
-                yield msgspec.json.decode(line), after
+                yield _record(line), after
             except (ValueError, RecursionError):
-                number, counted = number + data.count(b"\n", counted, at), at
+                number, counted = number + line_ends(data, counted, at), at
                 yield _BadLine(number), after
         at = after
 
 
+def _record(line: bytes) -> object:
+    """Return the value of a line. Raises ValueError."""
+    if len(line) <= WINDOW:
+        return msgspec.json.decode(line)
+    value = json_parts.read(line)
+    if value is None or len(line) > WHOLE:
+        raise ValueError("no JSON, or too much of it")
+    return _whole(value, _never)
+
+
 def _has_records(data: bytes) -> bool:
-    lines = [line for line in data[: 1 << 16].split(b"\n", 6)[:5] if line.strip()]
-    return any(is_json(line) for line in lines)
+    """Say whether one of the first lines is a JSON text."""
+    at = 0
+    for _ in range(_FIRST_LINES):
+        line = data[at : (end := line_end(data, at))].strip()
+        if line and json_parts.read(line) is not None:
+            return True
+        at = end
+    return False
 
 
 def _each_row(result: object, at: int) -> Iterator[_Element]:
-    rows = _rows(result)
-    for number in range(at, len(rows)):
-        yield [opened(rows[number])], number + 1
+    rows = result if isinstance(result, Large) and result.is_array else _rows(result)
+    for item, after in _elements(rows, at, slice(None)):
+        yield [opened(item)], after
 
 
 def _rows(result: object) -> list[object]:
@@ -211,44 +241,43 @@ def _rows(result: object) -> list[object]:
 
 
 def _at_path(value: object, path: tuple[str | int, ...]) -> object:
-    """Return what is at `path`, one level open."""
+    """Return what is at `path`, open or large."""
     value = opened(value)
     for step in path:
-        if isinstance(step, str):
-            value = value.get(step) if is_object(value) else None
-        elif is_array(value) and -len(value) <= step < len(value):
-            value = value[step]
-        else:
-            value = None
-        value = opened(value)
+        value = opened(_field(value, step) if isinstance(step, str) else _element(value, step))
     return value
 
 
+def _field(value: object, key: str) -> object:
+    if isinstance(value, Large):
+        return None if value.is_array else value.field(key)
+    return value.get(key) if is_object(value) else None
+
+
+def _element(value: object, number: int) -> object:
+    if isinstance(value, Large):
+        known = value.is_array and -len(value) <= number < len(value)
+        return value.element(number % len(value)) if known else None
+    return value[number] if is_array(value) and -len(value) <= number < len(value) else None
+
+
 def _whole(value: object, expired: Expired) -> object:
-    """Return a value with nothing raw in it. Raises OutOfTime."""
+    """Return a value with nothing raw or large in it. Raises OutOfTime."""
     value = opened(value)
-    if not _has_raw(value):
+    if not isinstance(value, Large):
         return value
-    if is_object(value):
-        return {key: _whole(item, expired) for key, item in value.items()}
-    raws = [item for item in value if isinstance(item, msgspec.Raw)] if is_array(value) else []
-    chunks = (raws[at : at + _CHUNK] for at in range(0, len(raws), _CHUNK))
-    return [item for chunk in chunks for item in _chunk(chunk, expired)]
-
-
-def _has_raw(value: object) -> bool:
-    """Say whether a value is one level open only."""
-    items = value.values() if is_object(value) else value if is_array(value) else ()
-    return any(isinstance(item, msgspec.Raw) for item in items)
-
-
-def _chunk(raws: list[msgspec.Raw], expired: Expired) -> list[object]:
-    """Open many small values at once, large ones one by one."""
-    if expired():
+    if value.size > WHOLE or expired():
         raise OutOfTime
-    if sum(len(memoryview(raw)) for raw in raws) > _CHUNK_BYTES:
-        return [_whole(raw, expired) for raw in raws]
-    return msgspec.json.decode(b"[" + b",".join(raws) + b"]", type=list[object])
+    items: list[object] = []
+    keyed: dict[str, object] = {}
+    for piece in value.pieces():
+        if expired():
+            raise OutOfTime
+        if is_object(piece):
+            keyed |= {key: _whole(item, expired) for key, item in piece.items()}
+        else:
+            items += [_whole(item, expired) for item in piece]
+    return items if value.is_array else keyed
 
 
 def _never() -> bool:
@@ -263,7 +292,7 @@ def _row(value: object) -> tuple[str, bool]:
     """Return a value as one line, cut if it is too long, and whether it was."""
     if isinstance(value, _BadLine):
         return f"! line {value.number} is no JSON\n", False
-    if _has_raw(value):
+    if isinstance(value, Large):
         return f"{shape_of(value, _CUT)} (large: this is its shape, name a part of it)\n", True
     text = msgspec.json.encode(value).decode("utf-8", "replace")
     if len(text) <= LINE_CHARS:

@@ -44,24 +44,24 @@ def answer(data: bytes, limits: Limits, of: str, state: State) -> Page | Refusal
     """Return one page of the outline."""
     kind = kind_of(data)
     if kind == "json":
-        fields = stub_json.fields(data)
+        count, fields = stub_json.fields(data, state[4])
         rows = (stub_json.field_row(name, found, _SHAPE_CHARS) for name, found in fields)
-        return _listed(rows, len(fields), limits, of, state)
+        return _listed(rows, count, limits, of, state)
     if kind == "jsonl":
-        lines = [line for line in data.split(b"\n") if line.strip()]
-        shape = stub_json.lines_shape(lines, _SHAPE_CHARS)
-        return _listed(iter([f"{len(lines):,} records of {shape}"]), 1, limits, of, state)
+        count, shape = stub_json.records_shape(data, _SHAPE_CHARS)
+        told = iter([f"{count:,} records of {shape}"][state[4] :])
+        return _listed(told, 1, limits, of, state)
     page = query_grep.answer(Grep(_ROWS[kind]), data, limits, of, state) if kind in _ROWS else None
     if isinstance(page, Page) and not page.total and not page.partial:
         page = None
     if page is not None:
         return page
     spread = list(_spread(data))
-    return _listed(iter(spread), len(spread), limits, of, state)
+    return _listed(iter(spread[state[4] :]), len(spread), limits, of, state)
 
 
 def _listed(rows: Iterator[str], total: int, limits: Limits, of: str, state: State) -> Page:
-    """Return the page of `rows` that begins after as many as `state` says."""
+    """Return the page of `rows`, those that come after as many as `state` says."""
     taken = take(_steps(rows, state[4]), state, limits)
     return Page(
         text=taken.text,
@@ -75,17 +75,17 @@ def _listed(rows: Iterator[str], total: int, limits: Limits, of: str, state: Sta
 
 
 def _steps(rows: Iterator[str], skip: int) -> Iterator[Step]:
-    for number, row in enumerate(rows):
-        if number >= skip:
-            yield Step(row + "\n", 1, (0, 0, 1, 0, number + 1, 0))
+    for number, row in enumerate(rows, skip + 1):
+        yield Step(row + "\n", 1, (0, 0, 1, 0, number, 0))
 
 
 def _spread(data: bytes) -> Iterator[str]:
     total = total_lines(data)
     step = max(1, total / _SPREAD)
     numbers = dict.fromkeys(round(1 + step * place) for place in range(min(total, _SPREAD)))
+    at, before = 0, 1
     for number in numbers:
-        at = offset_of(data, number)
+        at, before = offset_of(data, number - before + 1, at), number
         end = min(line_end(data, at), at + 4 * _ROW_CHARS)
         line = data[at:end].decode("utf-8", "ignore").strip()
         if line:

@@ -2,7 +2,8 @@
 
 Rule 1: an op yields steps: some text, how many results it holds, and the state to go on from. A
         page is the steps that fit; its cursor is the state after the last of them.
-Rule 2: a page never holds more than the asked characters and tokens.
+Rule 2: a page never holds more than the asked characters and tokens; a step with text counts as a
+        token at least, so that empty lines do not make a page of ten thousands.
 Rule 3: when the time is up the page holds what there is by then, `partial`, and its cursor goes on;
         one step is always taken, so following cursors always ends.
 Rule 4: a cursor carries a digest of query, payload and state: any other one is refused.
@@ -93,11 +94,12 @@ class Taken(NamedTuple):
 def take(steps: Iterator[Step], state: State, limits: Limits) -> Taken:
     """Take the steps that make one page, beginning at `state`."""
     taken: list[Step] = []
-    size = 0
+    size, rows = 0, 0
     for step in steps:
-        if step.text and size and size + len(step.text) > limits.chars:
+        if step.text and size and (size + len(step.text) > limits.chars or rows >= limits.tokens):
             return _fit(taken, state, limits, late=False)
         size += len(step.text)
+        rows += bool(step.text)
         taken.append(step)
         if limits.expired():
             return _fit(taken, state, limits, late=True)

@@ -57,6 +57,11 @@ class Hit(NamedTuple):
     group: tuple[int, int]
 
 
+def after(hit: Hit, *, each: bool) -> int:
+    """Return where a scan goes on after `hit`."""
+    return hit.end if each else hit.line_end + 1
+
+
 class Pattern:
     """A compiled pattern over UTF-8 bytes."""
 
@@ -82,7 +87,7 @@ class Pattern:
             for hit in self._hits(data, at, end, line, each=each):
                 if not whole and hit.start >= end - self._overlap:
                     break
-                past = hit.end if each else hit.line_end + 1
+                past = after(hit, each=each)
                 line = hit.line_start, hit.line_end
                 yield hit
             at = max(past, end if whole else end - self._overlap)

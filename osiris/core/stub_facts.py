@@ -31,8 +31,8 @@ def _json(data: bytes, limit: int) -> str:
 
 
 def _jsonl(data: bytes, limit: int) -> str:
-    lines = [line for line in data.split(b"\n") if line.strip()]
-    return f"{_many(len(lines), 'record')} of {stub_json.lines_shape(lines, limit - 24)}"
+    count, shape = stub_json.records_shape(data, limit - 24)
+    return f"{_many(count, 'record')} of {shape}"
 
 
 def _diff(data: bytes, limit: int) -> str:

@@ -6,17 +6,20 @@ Rule 2: what says how it went (errors, states, totals) is shown with its value.
 Rule 3: large values are opened one level at a time, so that the cost follows what is shown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import TypeGuard, TypeVar
 
 import msgspec
 
-from osiris.core import plain
+from osiris.core import json_parts, plain
+from osiris.core.json_parts import Large
+from osiris.core.query_lines import filled_lines
 
 _T = TypeVar("_T")
 
-_OPEN_WHOLE = 32 << 10
 _SAMPLE = 12
+_SOME_KEYS = 1_000  # of an object that is large
 _VALUE_CHARS = 40
 TOLD = frozenset(
     {
@@ -40,27 +43,14 @@ def is_array(value: object) -> TypeGuard[list[object]]:
     return isinstance(value, list)
 
 
-def is_large(value: object) -> bool:
-    """Say whether a value is raw and too large to be opened whole."""
-    return isinstance(value, msgspec.Raw) and len(memoryview(value)) > _OPEN_WHOLE
-
-
 def opened(value: object) -> object:
-    """Return a raw value one level open: its elements may be raw again."""
-    if not isinstance(value, msgspec.Raw):
-        return value
-    if is_large(value):
-        first = bytes(memoryview(value)[:64]).lstrip()[:1]
-        if first == b"{":
-            return msgspec.json.decode(value, type=dict[str, msgspec.Raw])
-        if first == b"[":
-            return msgspec.json.decode(value, type=list[msgspec.Raw])
-    return msgspec.json.decode(value)
+    """Return a value with nothing raw in it; what is large stays so."""
+    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
 
 
 def sketch(data: bytes, limit: int) -> str:
     """Return the shape of a JSON text in at most `limit` characters, as deep as they allow."""
-    return shape_of(msgspec.Raw(data), limit)
+    return shape_of(json_parts.read(data), limit)
 
 
 def shape_of(value: object, limit: int, key: str = "") -> str:
@@ -73,19 +63,32 @@ def shape_of(value: object, limit: int, key: str = "") -> str:
     return plain.one_line(shape, limit)
 
 
-def fields(data: bytes) -> list[tuple[str, tuple[object, ...]]]:
-    """Return the keys of a JSON text with their values: of an array, those of its elements."""
-    value = opened(msgspec.Raw(data))
+Field = tuple[str, tuple[object, ...]]
+
+
+def fields(data: bytes, skip: int = 0) -> tuple[int, Iterator[Field]]:
+    """Return how many keys a JSON text has, and them with their values after the first `skip`.
+
+    Of an array, the keys are those of its elements.
+    """
+    value = opened(json_parts.read(data))
+    if isinstance(value, Large) and not value.is_array:
+        return len(value), ((name, (item,)) for name, item in value.fields(skip))
     if is_object(value):
-        return [(name, (item,)) for name, item in value.items()]
-    if not is_array(value):
-        return [("", (value,))]
-    sample = [opened(item) for item in spread(value)]
-    objects = [item for item in sample if is_object(item)]
+        rows: list[Field] = [(name, (item,)) for name, item in value.items()]
+    elif _is_listed(value) and len(value):
+        rows = _of_elements(len(value), _items(value))
+    else:
+        rows = [("", (value,))]
+    return len(rows), islice(iter(rows), skip, None)
+
+
+def _of_elements(count: int, sample: Sequence[object]) -> list[Field]:
+    objects = [_keyed(item) for item in sample if _is_keyed(item)]
     names = dict.fromkeys(name for item in objects for name in item)
-    rows: list[tuple[str, tuple[object, ...]]] = [(f"{len(value):,} elements", ())]
+    rows: list[Field] = [(f"{count:,} elements", ())]
     if len(objects) < len(sample):
-        rows.append(("elements", tuple(item for item in sample if not is_object(item))))
+        rows.append(("elements", tuple(item for item in sample if not _is_keyed(item))))
     for name in names:
         found = tuple(item[name] for item in objects if name in item)
         rows.append((f"[].{name}{'?' if len(found) < len(objects) else ''}", found))
@@ -100,41 +103,65 @@ def field_row(name: str, values: tuple[object, ...], limit: int) -> str:
     return f"{plain.one_line(name, 80)}: {shape}"[:limit]
 
 
-def lines_shape(lines: Sequence[bytes], limit: int) -> str:
-    """Return the shape that the records of a JSONL text share; a line that is no JSON is none."""
-    values: list[object] = []
-    for line in spread(lines):
-        try:
-            values.append(msgspec.json.decode(line))
-        except (ValueError, RecursionError):
-            continue
-    return shape_of(values, limit).partition("]")[2]
+def records_shape(data: bytes, limit: int) -> tuple[int, str]:
+    """Return how many records a JSONL text has and the shape that a sample of them shares.
+
+    A line that is no JSON is a record without a shape.
+    """
+    count, lines = filled_lines(data, spread)
+    read = (json_parts.read(line) for line in lines)
+    values = [opened(value) for value in read if value is not None]
+    return count, shape_of(values, limit).partition("]")[2]
 
 
 def first_path(data: bytes) -> str:
     """Return the expression for the first element of the largest array, "@" if there is none."""
-    value = opened(msgspec.Raw(data))
-    if is_array(value):
+    value = opened(json_parts.read(data))
+    if is_array(value) or (isinstance(value, Large) and value.is_array):
         return "[0]"
     arrays = [
         (len(array), name)
-        for name, item in (value.items() if is_object(value) else ())
-        if name.isidentifier() and is_array(array := opened(item))
+        for name, item in (_keyed(value).items() if _is_keyed(value) else ())
+        if name.isidentifier() and _is_listed(array := opened(item))
     ]
     return f"{max(arrays)[1]}[0]" if arrays else "@"
 
 
+def _is_keyed(value: object) -> TypeGuard[dict[str, object] | Large]:
+    return is_object(value) or (isinstance(value, Large) and not value.is_array)
+
+
+def _is_listed(value: object) -> TypeGuard[list[object] | Large]:
+    return is_array(value) or (isinstance(value, Large) and value.is_array)
+
+
+def _keyed(value: Mapping[str, object] | Large) -> Mapping[str, object]:
+    """Return the fields of an object; of a large one the first ones and those that are large."""
+    if not isinstance(value, Large):
+        return value
+    return dict(chain(islice(value.fields(), _SOME_KEYS), value.large_fields()))
+
+
+def _items(value: object) -> Sequence[object]:
+    """Return a sample of the elements of an array, open."""
+    if isinstance(value, Large):
+        places = spread(range(len(value))) if value.is_array else ()
+        return [opened(value.element(place)) for place in places]
+    return [opened(item) for item in spread(value)] if is_array(value) else []
+
+
 class _Shapes:
-    """Writes shapes; each raw value is opened once."""
+    """Writes shapes; each value is opened once."""
 
     def __init__(self) -> None:
         self._opened: dict[int, tuple[object, object]] = {}
+        self._sampled: dict[int, tuple[object, Sequence[object]]] = {}
 
     def of(self, value: object, levels: int, keys: int, key: str = "") -> str:
         value = self._open(value)
-        if is_object(value):
+        if _is_keyed(value):
             return self._object([value], levels, keys, values=True)
-        if is_array(value):
+        if _is_listed(value):
             return self._array(value, levels, keys)
         return _scalar(value, told=key.lower() in TOLD)
 
@@ -146,34 +173,56 @@ class _Shapes:
             known = self._opened[id(value)] = (value, opened(value))
         return known[1]
 
-    def _array(self, items: Sequence[object], levels: int, keys: int) -> str:
-        if not items:
+    def _sample(self, value: object) -> Sequence[object]:
+        known = self._sampled.get(id(value))
+        if known is None:
+            known = self._sampled[id(value)] = (value, _items(value))
+        return known[1]
+
+    def _array(self, items: Sequence[object] | Large, levels: int, keys: int) -> str:
+        if not len(items):
             return "[]"
         count = f"[{len(items):,}]"
         if levels < 1:
             return count
-        sample = [self._open(item) for item in spread(items)]
-        objects = [item for item in sample if is_object(item)]
+        sample = self._sample(items)
+        objects = [item for item in sample if _is_keyed(item)]
         if len(objects) == len(sample):
             return count + self._object(objects, levels - 1, keys, values=False)
         kinds = sorted({self.of(item, levels - 1, keys) for item in sample})
         return f"{count}({'|'.join(kinds[:4])})"
 
     def _object(
-        self, objects: Sequence[dict[str, object]], levels: int, keys: int, *, values: bool
+        self,
+        found: Sequence[Mapping[str, object] | Large],
+        levels: int,
+        keys: int,
+        *,
+        values: bool,
     ) -> str:
+        objects = [self._keys(item) for item in found]
         names = list(dict.fromkeys(name for item in objects for name in item))
+        count = max(len(names), *map(len, found))
         if keys < 1 or levels < 0:
-            return f"{{{len(names):,} keys}}"
+            return f"{{{count:,} keys}}"
         names.sort(key=lambda name: name.lower() not in TOLD)
         fields: list[str] = []
         for name in names[:keys]:
-            found = [item[name] for item in objects if name in item]
-            optional = "?" if len(found) < len(objects) else ""
-            kinds = [self.of(item, levels - 1, keys, name if values else "") for item in found]
+            those = [item[name] for item in objects if name in item]
+            optional = "?" if len(those) < len(objects) else ""
+            kinds = [self.of(item, levels - 1, keys, name if values else "") for item in those]
             fields.append(f"{plain.one_line(name, 40)}{optional}:{_merged(kinds)}")
-        more = f", +{len(names) - keys:,} keys" if len(names) > keys else ""
+        more = f", +{count - keys:,} keys" if count > keys else ""
         return "{" + ", ".join(fields) + more + "}"
+
+    def _keys(self, value: Mapping[str, object] | Large) -> Mapping[str, object]:
+        if not isinstance(value, Large):
+            return value
+        known = self._opened.get(id(value))
+        if known is None:
+            known = self._opened[id(value)] = (value, _keyed(value))
+        keyed = known[1]
+        return keyed if is_object(keyed) else {}
 
 
 def _merged(kinds: Sequence[str]) -> str:
