@@ -104,6 +104,14 @@ SESSION: dict[str, tuple[Call, ...]] = {
         *(Call("observe", {**OBSERVE, "ok": False, "result": FAILED}) for _ in range(3)),
         Call("precheck", {"tool": "Bash", "args": BUILD}),
     ),
+    "memory": (
+        Call("observe", {"kind": "lesson", "id": "ceil", "text": "prices are rounded up"}),
+        Call("observe", {"kind": "lesson", "id": "ceil", "text": "prices are rounded up, once"}),
+        Call("observe", {"kind": "lesson", "id": "ceil", "scope": "project"}),
+        Call("recall", {"op": "memory", "q": "ceil"}, "reviewer"),
+        Call("recall", {"op": "memory", "q": "failure:"}),
+        Call("recall", {"op": "memory", "q": "superseded:"}),
+    ),
     "dropped": (Call("observe", {"kind": "dropped", "ref": "{last_ref}"}),),
     "redaction": (
         Call("observe", {"kind": "fact", "scope": "project", "text": NOTE}),

@@ -141,8 +141,12 @@ class Gateway:
             if command.op == "verify":
                 turn.done()  # its checks may run for minutes
             return await self.handoffs.target(caller, command, key)
-        name = "" if stream else await self.router.task(caller, command, key)
-        return name if isinstance(name, Refusal) else Target(name, acting=name)
+        if stream and not routing.is_promotion(command):
+            return Target("")
+        name = await self.router.task(caller, command, key)
+        if isinstance(name, Refusal):
+            return Target("") if stream and name.code == "no_task" else name
+        return Target(name, acting=name)
 
     async def _to_task(
         self, caller: Caller, name: str, asked: task.Ask, taken: Ingested, turn: Turn

@@ -1,7 +1,8 @@
 """The loop guard's actor: what another agent of the project already did.
 
 Rule 1: a task's own window is in its state; here is only what crosses tasks.
-Rule 2: an answer older than 24 hours, a failed one, and one of the asker's own task are no answers.
+Rule 2: an answer older than 24 hours, a failed one, one of the asker's own task, and one that is
+        older than the project's last change are no answers.
 Rule 3: a key that is not known costs no ask.
 Rule 4: late or dead, it costs nobody their call: the asker goes on without it.
 """
@@ -80,4 +81,12 @@ class LoopGuardActor:
             return None
         entry = index.call_entry(raw)
         is_fresh = seen.now_ms - entry.at_ms <= WINDOW_MS
-        return entry if is_fresh and entry.ok is not False and entry.task != seen.task else None
+        if not is_fresh or entry.ok is False or entry.task == seen.task:
+            return None
+        return None if await written_since(self._store, seen.project, entry.at_ms) else entry
+
+
+async def written_since(store: Store, project: str, at_ms: int) -> bool:
+    """Say whether something in a project was changed at that time or later."""
+    raw = await store.get_index(index.wrote_key(project))
+    return raw is not None and int.from_bytes(raw, "big") >= at_ms

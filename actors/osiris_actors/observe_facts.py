@@ -17,9 +17,11 @@ from osiris.core.commands import Checkpoint, Command, Observe, Plan
 from osiris.core.decision import Diff, Facts, Payload
 from osiris.core.errors import Refusal
 from osiris.core.index import FileEntry
+from osiris.core.memory import NOTED
 from osiris.core.query_diff import Diff as DiffQuery
 from osiris.core.query_page import Limits
 from osiris.core.task_state import TaskState
+from osiris_actors import memories
 from osiris_actors.answers import refusal
 from osiris_actors.store.blobs import pack, unpack
 from osiris_actors.store.contract import CHUNK_BYTES, Blob, Committed, Duplicate, Store
@@ -93,6 +95,9 @@ async def facts_of(tools: Tools, state: TaskState, command: Command, facts: Fact
             return replace(facts, learned=await _learned(tools.store, state, facts))
         case Observe(kind="usage"):
             return await _factors(tools.store, state, facts)
+        case Observe(kind=kind, id=str(item)) if kind in NOTED:
+            noted = await memories.noted(tools.store, f"task/{state.task}", kind, item)
+            return replace(facts, noted=noted)
         case Checkpoint(mode=mode) if mode in PREPARES:
             return replace(facts, learned=await _learned(tools.store, state, facts))
         case _:

@@ -14,7 +14,6 @@ from osiris.core import index, plain, refs
 from osiris.core.commands import Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import RefEntry
-from osiris.core.memory import KINDS, Entry
 from osiris.core.query_ask import from_recall
 from osiris.core.query_page import MAX_PAGE_TOKENS, PAGE_TOKENS, Page
 from osiris.core.replies import Block, Reply
@@ -22,12 +21,9 @@ from osiris.service import Caller
 from osiris_actors import routing
 from osiris_actors.ingest import Ingest
 from osiris_actors.mailbox import DIED
+from osiris_actors.memories import Memories
 from osiris_actors.refstore import RefStore, Search
 from osiris_actors.store.contract import Store
-
-ENTRY = 1_000
-ENTRIES = 1_000
-MEMORY_PAGE = 20
 
 
 class Source(Struct, frozen=True):
@@ -55,15 +51,19 @@ class Recalled(Struct, frozen=True):
 class Recaller:
     """Finds what a recall is about and asks the ref store to query it."""
 
-    def __init__(self, store: Store, ingest: Ingest, refstore: RefStore) -> None:
+    def __init__(
+        self, store: Store, ingest: Ingest, refstore: RefStore, memories: Memories
+    ) -> None:
         self._store = store
+        self._memories = memories
         self._ingest = ingest
         self._refstore = refstore
 
     async def recall(self, caller: Caller, command: Recall, stream: str) -> Recalled:
         """Return one page; `stream` is the task's, or the project's when there is no task."""
         if command.op == "memory":
-            return Recalled(await self._memory(caller, command, stream))
+            scopes = routing.scopes(caller, stream)
+            return Recalled(await self._memories.recall(command, scopes))
         asked_at = time.perf_counter()
         source = await self._source(caller, command, stream)
         if isinstance(source, Refusal):
@@ -124,33 +124,6 @@ class Recaller:
         old = await self.find(caller, command.q, stream)
         return old if isinstance(old, Refusal) else replace(source, old=old.sha256)
 
-    async def _memory(self, caller: Caller, command: Recall, stream: str) -> Reply | Refusal:
-        scopes = (stream, routing.scope_stream(caller), routing.agent_stream(caller), "global")
-        found: list[Entry] = []
-        for scope in dict.fromkeys(scopes):
-            found.extend(await self._entries(scope))
-        wanted = (command.q or "").casefold()
-        fitting = [e for e in found if wanted in f"{e.kind} {e.id} {e.text}".casefold()]
-        at = int(command.cursor or 0) if (command.cursor or "0").isdecimal() else 0
-        shown = fitting[at : at + (command.n or MEMORY_PAGE)]
-        following = at + len(shown)
-        more = (("cursor", str(following)),) if following < len(fitting) else ()
-        pairs = (
-            ("ok", ""),
-            ("op", "memory"),
-            ("shown", str(len(shown))),
-            ("of", str(len(fitting))),
-        )
-        text = "\n".join(map(_line, shown))
-        return Reply((*pairs, *more), block=Block("memory", text) if text else None)
-
-    async def _entries(self, scope: str) -> list[Entry]:
-        found: list[Entry] = []
-        for kind in KINDS:
-            puts = await self._store.index(f"mem/{scope}/{kind}/", limit=ENTRIES)
-            found.extend(index.memory_entry(put.value) for put in puts if put.value)
-        return found
-
 
 def _shown(command: Recall, source: Source, page: Page) -> Reply:
     pairs = (
@@ -163,9 +136,3 @@ def _shown(command: Recall, source: Source, page: Page) -> Reply:
     )
     text = page.text.removesuffix("\n")
     return Reply(pairs, block=Block(source.name, text) if text else None)
-
-
-def _line(entry: Entry) -> str:
-    scope = entry.stream.partition("/")[0]
-    who = plain.one_line(entry.by, 40)
-    return f"{entry.kind} {entry.id} ({scope}, {who}): {plain.one_line(entry.text, ENTRY)}"

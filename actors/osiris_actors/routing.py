@@ -41,6 +41,11 @@ def agent_stream(caller: Caller) -> str:
     return f"agent/{index.agent_key(caller.client or caller.agent)}"
 
 
+def scopes(caller: Caller, stream: str) -> tuple[str, ...]:
+    """Return the scopes that memory is looked up in, the nearest first."""
+    return tuple(dict.fromkeys((stream, scope_stream(caller), agent_stream(caller), "global")))
+
+
 def note_stream(caller: Caller, command: Command) -> str:
     """Return the stream of a note that leaves its task; empty when it stays."""
     match command:
@@ -52,6 +57,11 @@ def note_stream(caller: Caller, command: Command) -> str:
             return "global"
         case _:
             return ""
+
+
+def is_promotion(command: Command) -> bool:
+    """Say whether `command` lets what a task remembers out of it."""
+    return isinstance(command, Observe) and command.text is None and command.id is not None
 
 
 def holder(caller: Caller, command: Command) -> str:

@@ -8,6 +8,7 @@ from osiris.core.index import RefEntry
 from osiris.core.ledger import source
 from osiris.core.memory import ScopeState, apply_scope, scope_from_snapshot, scope_to_snapshot
 from osiris.service import Answer
+from osiris_actors import memories, routing
 from osiris_actors.answers import CONTENDED
 from osiris_actors.stream import ATTEMPTS, Fold, Stream, Tools
 from osiris_actors.task import Ask, Flush, Look
@@ -59,16 +60,20 @@ class ScopeActor:
         return self.stream.rendered(CONTENDED, step)
 
     async def _facts(self, ask: Ask, command: Observe) -> Facts:
-        return Facts(
+        facts = Facts(
             now_ms=ask.key.at_ms,
             agent=ask.agent,
             nonce=ask.caller.nonce,
             project=ask.caller.project,
             host=ask.caller.client,
-            task=command.task or "",
+            task=ask.acting or command.task or "",
             payload=ask.payload,
             ref=await self._ref(ask),
         )
+        if command.id is None:
+            return facts
+        nearer = routing.scopes(ask.caller, f"task/{ask.acting}")
+        return await memories.note_facts(self.tools.store, self.stream.name, nearer, command, facts)
 
     async def _ref(self, ask: Ask) -> RefEntry | None:
         if ask.payload is None:

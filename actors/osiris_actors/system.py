@@ -21,6 +21,7 @@ from osiris_actors.ingest import Ingest
 from osiris_actors.ledger import Accounts, Balance, LedgerActor
 from osiris_actors.loopguard import LoopGuardActor, Seen
 from osiris_actors.mailbox import DIED, Mailbox
+from osiris_actors.memories import Looks, Memories
 from osiris_actors.recalling import Recaller
 from osiris_actors.refstore import RefStore
 from osiris_actors.scope import ScopeActor, ScopeMessage, ScopeResult
@@ -63,7 +64,9 @@ class System:
         self.ledger = Mailbox[Balance, Accounts]()
         self.clock = Clock(tools.store, self._tell)
         self.refstore = RefStore(tools.store, tools.env, lambda text: tools.count(text).n)
-        self.recaller = Recaller(tools.store, ingest, self.refstore)
+        looks = Looks(self.look, lambda text: tools.count(text).n, tools.env.now_ms)
+        memories = Memories(tools.store, looks)
+        self.recaller = Recaller(tools.store, ingest, self.refstore, memories)
 
     def start(self) -> None:
         """Start the actors that are always there."""

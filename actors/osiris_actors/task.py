@@ -3,7 +3,7 @@
 from msgspec import Struct
 from msgspec.structs import replace
 
-from osiris.core import handing, index, prefix, refs
+from osiris.core import handing, index, memory_index, prefix, refs
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan, Precheck
 from osiris.core.decide import decide
 from osiris.core.decision import NOT_PRESENTED, Checked, Facts, Payload
@@ -289,7 +289,7 @@ class TaskActor:
             puts = await self.tools.store.index(
                 f"mem/{self.stream.name}/{kind}/", limit=RESUME_ENTRIES
             )
-            found.extend(index.memory_entry(put.value) for put in puts if put.value)
+            found.extend(memory_index.memory_entry(put.value) for put in puts if put.value)
         return tuple(sorted(found, key=lambda entry: entry.version))
 
 

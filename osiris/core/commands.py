@@ -3,7 +3,8 @@
 Rule 1: `parse` is the only way from JSON to a command; unknown, missing and mistyped arguments
         are refusals that name the argument and say what to send.
 Rule 2: null means absent.
-Rule 3: `key` and `task` are understood everywhere; `seal` too.
+Rule 3: `key` and `task` are understood everywhere; `seal` too. The kind `note` is understood, not
+        listed: a listing has no token to spare.
 """
 
 import re
@@ -25,6 +26,7 @@ ObserveKind = Literal[
     "action", "decision", "constraint", "lesson", "fact", "state", "file", "head", "contract",
     "dropped", "usage",
 ]  # fmt: skip
+UnlistedKind = Literal["note"]
 RecallOp = Literal[
     "grep", "range", "head", "tail", "outline", "aggregate", "jsonl", "diff", "memory"
 ]
@@ -61,7 +63,7 @@ class Precheck(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Observe(Struct, frozen=True, forbid_unknown_fields=True):
-    kind: ObserveKind
+    kind: ObserveKind | UnlistedKind
     task: Name | None = None
     tool: Name | None = None
     args: dict[str, Any] | None = None

@@ -91,7 +91,9 @@ class Facts(Struct, frozen=True):
     answer, None without a catalogue; `learned` are the outcomes counted for the task's model,
     `factors` its observations by bucket of `core.factor`.
     `cache_ttl_s` and `prune_threshold_tokens` are settings of the connection.
-    `ruling` is what the rules of the project say to the call.
+    `ruling` is what the rules of the project say to the call. `noted` is what stands in this scope
+    under the id that a note names, `promoted` what a nearer scope has under it and
+    `promoted_as` the id of its copy here.
     """
 
     now_ms: int
@@ -108,6 +110,9 @@ class Facts(Struct, frozen=True):
     call: str = ""
     seen: CallEntry | None = None
     memory: tuple[Entry, ...] = ()
+    noted: Entry | None = None
+    promoted: Entry | None = None
+    promoted_as: str = ""
     ceilings: Mapping[str, int] = {}
     day_held: Mapping[str, int] = {}
     key: str = ""

@@ -28,6 +28,7 @@ CODES: dict[str, str] = {
     "unknown_task": "no such task",
     "ambiguous_task": "the prefix fits several tasks",
     "unknown_ref": "no such ref in reach of this task",
+    "unknown_entry": "no such entry of memory in a nearer scope",
     "unknown_seal": "the seal is neither the current one nor an ancestor",
     "objective_immutable": "a task's objective cannot change",
     "pinned_rewrite": "a pinned item was given another text",

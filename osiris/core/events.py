@@ -79,6 +79,29 @@ class ActionObserved(Struct, frozen=True, array_like=True):
     project: str = ""
 
 
+class FailureSeen(Struct, frozen=True, array_like=True):
+    """The observed call before it failed; `error` is the line of its result that says how."""
+
+    fault: str
+    tool: str
+    call: str
+    error: str = ""
+    ref: str = ""
+
+
+class Promoted(Struct, frozen=True, array_like=True):
+    """A memory entry that was let out of the scope `origin`, with who learned it there and when."""
+
+    kind: str
+    id: str
+    text: str
+    origin: str
+    origin_id: str
+    origin_by: str
+    origin_at_ms: int
+    task: str = ""
+
+
 class RefStored(Struct, frozen=True, array_like=True):
     """A payload now readable by this stream; `tokens` on the ruler, `method` how counted."""
 
@@ -272,7 +295,7 @@ Event = (
     | Noted | ActionObserved | RefStored | KeptOut | Charged | SnapshotTaken | TaskResumed
     | TaskClosed | HandoffOffered | HandoffAccepted | HandoffMoved | LateResult | LeaseRearmed
     | ChildOpened | PrefixRecorded | UsageDeclared | FileSeen | StateDeclared | CompactionStaged
-    | StateChanged | RuleApproved
+    | StateChanged | RuleApproved | FailureSeen | Promoted
 )  # fmt: skip
 
 

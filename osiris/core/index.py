@@ -5,6 +5,8 @@
 | tasks/PROJECT/ID                      | TaskEntry   | the tasks of a project                |
 | bound/NONCE/AGENT, bound/NONCE/       | task id     | a call without `task`                 |
 | mem/STREAM/KIND/VERSION               | Entry       | recall of memory                      |
+| noted/STREAM/KIND/ID                  | Entry       | what a new text under an id replaces  |
+| wrote/PROJECT                         | time        | is what was read before still true    |
 | pin/STREAM/ID                         | pinned hash | was this pinned item rewritten        |
 | ref/STREAM/SHA256                     | RefEntry    | may this stream read that ref         |
 | call/PROJECT/CALL                     | CallEntry   | what another agent already did        |
@@ -29,10 +31,9 @@
 import msgspec
 from msgspec import Struct
 
-from osiris.core import canon, contracts, plain, prefix, rule_index
+from osiris.core import canon, contracts, memory_index, plain, rule_index
 from osiris.core import events as ev
 from osiris.core.handoff import HELD, Contract
-from osiris.core.memory import Entry
 from osiris.core.task_state import TaskState
 
 Put = tuple[str, bytes | None]
@@ -133,7 +134,6 @@ catalogue_entry = msgspec.msgpack.Decoder(Catalogue).decode
 file_entry = msgspec.msgpack.Decoder(FileEntry).decode
 state_entry = msgspec.msgpack.Decoder(StateEntry).decode
 staged_entry = msgspec.msgpack.Decoder(Staged).decode
-memory_entry = msgspec.msgpack.Decoder(Entry).decode
 
 
 _MOVES_SEAL = (
@@ -167,22 +167,13 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
         case ev.Bound(nonce) | ev.TaskResumed(nonce) if after is not None:
             task = after.task.encode()
             return (f"bound/{nonce}/{agent_key(at.by)}", task), (f"bound/{nonce}/", task)
-        case ev.ConstraintAdded(item, text) | ev.DecisionPinned(item, text):
-            kind = "constraint" if isinstance(at.event, ev.ConstraintAdded) else "decision"
-            pinned = (f"pin/{stream}/{item}", prefix.pinned_hash(text).encode())
-            entry = Entry(kind, item, text, at.by, at.at_ms, stream, version)
-            return pinned, _memory(stream, entry)
-        case ev.Noted(kind, item, text, task):
-            entry = Entry(kind, item, text, at.by, at.at_ms, stream, version, task)
-            return (_memory(stream, entry),)
         case ev.RefStored() as ref:
             known = RefEntry(
                 ref.sha256, ref.size, ref.tokens, ref.tool, ref.door, at.at_ms, at.by, ref.path
             )
             return ((f"ref/{stream}/{ref.sha256}", _encoder.encode(known)),)
         case ev.ActionObserved() as seen if seen.project and after is not None:
-            call = CallEntry(after.task, at.by, at.at_ms, seen.seen.ref, seen.ok, seen.seen.tool)
-            return ((f"call/{seen.project}/{seen.seen.call}", _encoder.encode(call)),)
+            return _call(version, at, seen, after)
         case ev.SnapshotTaken(item, seal) if after is not None:
             return ((f"snap/{after.task}/{item}", seal.encode()),)
         case ev.KeptOut() as kept if kept.session:
@@ -191,7 +182,10 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
         case ev.ChildOpened(refs=refs):
             return tuple(_granted(stream, at, ref) for ref in refs)
         case _:
-            return _of_declared(stream, at) or _of_handoff(stream.removeprefix("task/"), at)
+            found = memory_index.puts(stream, version, at, after)
+            return (
+                found or _of_declared(stream, at) or _of_handoff(stream.removeprefix("task/"), at)
+            )
 
 
 def _of_declared(stream: str, at: ev.Stamped) -> Puts:
@@ -211,6 +205,20 @@ def _of_declared(stream: str, at: ev.Stamped) -> Puts:
             return ((f"staged/{task}", _encoder.encode(staged)),)
         case _:
             return rule_index.puts(task, at)
+
+
+def _call(version: int, at: ev.Stamped, seen: ev.ActionObserved, after: TaskState) -> Puts:
+    call = CallEntry(after.task, at.by, at.at_ms, seen.seen.ref, seen.ok, seen.seen.tool)
+    made = (f"call/{seen.project}/{seen.seen.call}", _encoder.encode(call))
+    last = after.loop.seen[-1] if after.loop.seen else None
+    if last is None or last.gain != "change" or last.version != version:
+        return (made,)
+    return made, (wrote_key(seen.project), at.at_ms.to_bytes(8, "big"))
+
+
+def wrote_key(project: str) -> str:
+    """Return the key of when something in a project was last changed, milliseconds."""
+    return f"wrote/{project}"
 
 
 def catalogue_key(project: str, task: str) -> str:
@@ -285,7 +293,3 @@ def _task(state: TaskState, at: ev.Stamped) -> Puts:
     )
     raw = _encoder.encode(entry)
     return (f"task/{state.task}", raw), (f"tasks/{state.project}/{state.task}", raw)
-
-
-def _memory(stream: str, entry: Entry) -> Put:
-    return f"mem/{stream}/{entry.kind}/{entry.version:08x}", _encoder.encode(entry)

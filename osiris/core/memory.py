@@ -2,7 +2,8 @@
 
 Rule 1: entries are superseded, never erased; each keeps who, when and where from.
 Rule 2: scopes are looked up in the order task, project, agent, global; nothing moves outward
-        unless it was noted there.
+        unless it was noted there or promoted: a copy that keeps who learned it, where and when.
+Rule 3: an id names one thing of its kind in its scope: another text under it supersedes the first.
 """
 
 import msgspec
@@ -14,11 +15,16 @@ from osiris.core import overhead
 from osiris.core.task_state import add
 
 SCOPE_FOLD = 1
-KINDS = ("constraint", "decision", "lesson", "fact", "note")
+NOTED = ("lesson", "fact", "note")
+KINDS = ("constraint", "decision", *NOTED, "failure")
 
 
 class Entry(Struct, frozen=True, array_like=True):
-    """One thing remembered; `version` is its place in `stream`."""
+    """One thing remembered; `version` is its place in `stream`.
+
+    Of a copy, `by` and `at_ms` are who learned it and when in the scope `origin`, where its id is
+    `origin_id`.
+    """
 
     kind: str
     id: str
@@ -28,6 +34,13 @@ class Entry(Struct, frozen=True, array_like=True):
     stream: str
     version: int
     task: str = ""
+    origin: str = ""
+    origin_id: str = ""
+
+    @property
+    def root(self) -> tuple[str, str]:
+        """Where the entry was learned: scope and id, the same for every copy of it."""
+        return (self.origin, self.origin_id) if self.origin else (self.stream, self.id)
 
 
 class ScopeState(Struct, frozen=True, array_like=True):
@@ -46,7 +59,7 @@ def apply_scope(state: ScopeState, stamped: ev.Stamped) -> ScopeState:
     """Return the state after `stamped`; events of tasks leave it as it is."""
     after = replace(state, version=state.version + 1)
     match stamped.event:
-        case ev.Noted():
+        case ev.Noted() | ev.Promoted():
             return replace(after, notes=state.notes + 1)
         case ev.RefStored(redacted=redacted):
             return replace(after, refs=state.refs + 1, redacted=state.redacted + redacted)

@@ -15,9 +15,11 @@ from msgspec.structs import replace
 from osiris.core import (
     delivering,
     drift,
+    failures,
     filing,
     heads,
     ledger,
+    noting,
     planning,
     prefill,
     prefix,
@@ -69,23 +71,17 @@ def _decided(state: TaskState, command: Observe, facts: Facts) -> Decision:
             return usage.observe(state, command, facts)
         case "state":
             return _state(state, command, facts)
-        case "lesson" | "fact":
-            return _note(state, command, facts)
+        case "lesson" | "fact" | "note":
+            return noting.note(state, command, facts)
         case _:
             assert_never(command.kind)
 
 
 def observe_scope(state: ScopeState, command: Observe, facts: Facts) -> Decision:
-    """Note a lesson or fact in a scope that is no task, or keep a payload that came by pipe."""
+    """Note a thing in a scope that is no task, or keep a payload that came by pipe."""
     if facts.payload is not None:
         return _piped(command.tool or "put", facts.payload, facts)
-    if command.kind not in ("lesson", "fact"):
-        return refuse("bad_argument", f"a {command.kind} belongs to its task", "leave out 'scope'")
-    if command.text is None:
-        return _needs_text(command)
-    item = command.id or f"{command.kind[0]}{state.notes + 1}"
-    events = (ev.Noted(command.kind, item, command.text, facts.task),)
-    return Decision(events, Reply((("ok", ""), ("id", item), ("scope", command.scope or ""))))
+    return noting.note_outside(state, command, facts)
 
 
 def _piped(tool: str, payload: Payload, facts: Facts) -> Decision:
@@ -112,7 +108,8 @@ def _action(state: TaskState, command: Observe, facts: Facts) -> Decision:
     )
     stored = () if payload is None else delivering.stored(command.tool, payload, facts)
     ruling = facts.ruling
-    events = (event, *stored, *_state_changes(facts))
+    failed = (_failure(seen, payload),) if seen.fault else ()
+    events = (event, *stored, *failed, *_state_changes(facts))
     states = planning.states(state, events, facts)
     reply = delivering.answer(states[-1], mode, facts)
     if ruling.changes:
@@ -130,6 +127,10 @@ def _state_changes(facts: Facts) -> tuple[ev.Event, ...]:
         ev.StateChanged(change.state, change.ok, change.by, facts.ruling.project)
         for change in facts.ruling.changes
     )
+
+
+def _failure(seen: Seen, payload: Payload | None) -> ev.FailureSeen:
+    return failures.seen(seen, "" if payload is None else payload.text or payload.stub)
 
 
 def _seen(tool: str, command: Observe, facts: Facts) -> Seen:
@@ -155,7 +156,7 @@ def with_verdict(reply: Reply, verdict: Verdict) -> Reply:
 
 def _pin(state: TaskState, command: Observe, facts: Facts) -> Decision:
     if command.text is None:
-        return _needs_text(command)
+        return noting.needs_text(command)
     if command.scope not in (None, "task"):
         return refuse("bad_argument", f"a {command.kind} belongs to its task", "leave out 'scope'")
     item = pin_id(state, command)
@@ -178,14 +179,6 @@ def pin_id(state: TaskState, command: Observe) -> str:
     """Return the id a decision or constraint is pinned under."""
     number = state.decisions if command.kind == "decision" else state.constraints
     return command.id or f"{command.kind[0]}{number + 1}"
-
-
-def _note(state: TaskState, command: Observe, facts: Facts) -> Decision:
-    if command.text is None:
-        return _needs_text(command)
-    item = command.id or f"{command.kind[0]}{state.notes + 1}"
-    events = (ev.Noted(command.kind, item, command.text, state.task),)
-    return Decision(events, Reply((("ok", ""), ("id", item), *drift.pairs(state, facts))))
 
 
 def _dropped(state: TaskState, command: Observe, facts: Facts) -> Decision:
@@ -218,7 +211,3 @@ def _state(state: TaskState, command: Observe, facts: Facts) -> Decision:
     said = "yes" if command.ok else "no"
     pairs = (("ok", ""), ("state", command.text), ("holds", said), ("how", "declared"))
     return Decision((event,), Reply((*pairs, *drift.pairs(state, facts))))
-
-
-def _needs_text(command: Observe) -> Decision:
-    return refuse("missing_argument", f"observe {command.kind} needs 'text'", "say it in 'text'")

@@ -1,11 +1,11 @@
-"""What an agent gets when it takes a task up again: manifest, plan, pinned texts, latest refs.
+"""What an agent gets when it takes a task up again: manifest, plan, pinned texts, refs, failures.
 
 Rule 1: the plan and the pinned texts stand inside one data block, oldest first.
 Rule 2: at most PAGE characters of texts; the rest is named with the recall that reads it.
 """
 
 from osiris.core import events as ev
-from osiris.core import plain, refs
+from osiris.core import failures, plain, refs
 from osiris.core.decision import Decision, Facts, refuse
 from osiris.core.manifest import manifest
 from osiris.core.replies import Block, Reply
@@ -13,12 +13,13 @@ from osiris.core.task_state import TaskState, apply
 
 PAGE = 1_800
 ENTRY = 400
+FAILURES = 3
 
 
 def resume(state: TaskState, facts: Facts) -> Decision:
     events = (ev.TaskResumed(facts.nonce),)
     after = apply(state, ev.Stamped(facts.now_ms, facts.agent, events[0]))
-    lines = (*_steps(state), *_pinned(facts), *_refs(state))
+    lines = (*_steps(state), *_pinned(facts), *_refs(state), *_failures(state))
     shown, left = _page(lines)
     pairs = (("task", state.task), ("status", state.status), ("holder", facts.agent))
     notes = (f"more={left} read them with recall op=memory",) if left else ()
@@ -53,6 +54,11 @@ def _refs(state: TaskState) -> tuple[str, ...]:
         f"ref {refs.short(ref.sha256)} {ref.tokens} tokens {plain.one_line(ref.tool, 40)}"
         for ref in state.recent_refs[-5:]
     )
+
+
+def _failures(state: TaskState) -> tuple[str, ...]:
+    latest = state.failures[-FAILURES:]
+    return tuple(f"failure {failure.id} {failures.told(failure)}" for failure in latest)
 
 
 def _page(lines: tuple[str, ...]) -> tuple[str, int]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from osiris.core import canon, contracts, overhead, prefix, prompt_state
 from osiris.core import events as ev
+from osiris.core.failures import Failures, grown
 from osiris.core.handoff import Ancestor, Contract
 from osiris.core.loop_window import Window, push, renewed
 from osiris.core.prompt_state import LastUsage, RecentRef
@@ -80,6 +81,7 @@ class TaskState(Struct, frozen=True, array_like=True):
     told: int = 0
     microusd: int = 0
     touched_ms: int = 0
+    failures: Failures = ()
 
     @property
     def children_reserved(self) -> dict[str, int]:
@@ -165,13 +167,17 @@ def _decision(state: TaskState, event: ev.DecisionPinned, _: ev.Stamped) -> Chan
     return {"tail": tail, "decisions": state.decisions + 1}
 
 
-def _noted(state: TaskState, _: ev.Noted, __: ev.Stamped) -> Change:
+def _noted(state: TaskState, _: ev.Noted | ev.Promoted, __: ev.Stamped) -> Change:
     return {"notes": state.notes + 1}
 
 
 def _action(state: TaskState, event: ev.ActionObserved, _: ev.Stamped) -> Change:
     seen = replace(event.seen, version=state.version + 1)
     return {"actions": state.actions + 1, "loop": push(state.loop, seen)}
+
+
+def _failed(state: TaskState, event: ev.FailureSeen, _: ev.Stamped) -> Change:
+    return {"failures": grown(state.failures, event)}
 
 
 def _ref(state: TaskState, event: ev.RefStored, _: ev.Stamped) -> Change:
@@ -268,6 +274,8 @@ _APPLY: dict[type[Any], Callable[[TaskState, Any, ev.Stamped], Change]] = {
     ev.ConstraintAdded: _constraint,
     ev.DecisionPinned: _decision,
     ev.Noted: _noted,
+    ev.Promoted: _noted,
+    ev.FailureSeen: _failed,
     ev.ActionObserved: _action,
     ev.RefStored: _ref,
     ev.KeptOut: _kept,

@@ -139,6 +139,19 @@ EVENTS: dict[tuple[str, int], ev.Event] = {
     ("RuleApproved", 1): ev.RuleApproved(
         rule="no-test-edit", until_ms=1_764_500_600_123, who="ana"
     ),
+    ("FailureSeen", 1): ev.FailureSeen(
+        fault="1a2b3c4d", tool="bash", call="0f" * 16, error="Error: no such file", ref="ab" * 32
+    ),
+    ("Promoted", 1): ev.Promoted(
+        kind="lesson",
+        id="l1",
+        text="quote paths",
+        origin="task/7c3f90d1",
+        origin_id="l1",
+        origin_by="bob",
+        origin_at_ms=AT - 1,
+        task="7c3f90d1",
+    ),
     ("CompactionStaged", 1): ev.CompactionStaged(
         id="s9",
         mode="compact",
