@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from osiris.core import index, reporting
+from osiris.core import index, memory_index, reporting
 from osiris.core.commands import Checkpoint, Command, Plan
 from osiris.core.errors import Refusal
 from osiris.core.memory import KINDS
@@ -30,7 +30,7 @@ async def gathered(store: Store, state: TaskState) -> Material:
     """Return what the store knows of a task beside its state, oldest first."""
     stream = f"task/{state.task}"
     kept = [put for kind in KINDS for put in await store.index(f"mem/{stream}/{kind}/", limit=MOST)]
-    memory = [index.memory_entry(put.value) for put in kept if put.value]
+    memory = [memory_index.memory_entry(put.value) for put in kept if put.value]
     puts = await store.index(f"ref/{stream}/", limit=MOST)
     refs = [index.ref_entry(put.value) for put in puts if put.value]
     return Material(
