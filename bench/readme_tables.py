@@ -118,7 +118,7 @@ def mode_table() -> str:
             _limit(mode.payloads_up_to, "any"),
             _limit(mode.stub_above, "never"),
             f"every {mode.manifest_every} actions" if mode.manifest_every else "no",
-            "yes" if mode.manifest_on_plan else "no, unless something changed",
+            "when something changed" if mode.manifest_on_plan else "no, its seal alone",
         )
         for mode in modes.MODES
     ]

@@ -11,13 +11,13 @@ from osiris.core import handoff, ledger, loop_identity, loop_kinds, overhead, re
 from osiris.core.commands import Checkpoint, Command, Handoff, Precheck, Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import CallEntry
-from osiris.core.manifest import manifest
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState
 from osiris.service import Answer, Ask, Caller, Turn
 from osiris_actors import answers, loopguard, reports, routing, task
 from osiris_actors.answers import refusal
 from osiris_actors.checks import Checks
+from osiris_actors.documents import Documents
 from osiris_actors.handoffs import Handoffs, Target
 from osiris_actors.ingest import Ingested, Refused
 from osiris_actors.loopguard import Seen
@@ -34,12 +34,6 @@ from osiris_actors.system import System
 
 log = logging.getLogger(__name__)
 
-NO_RESOURCE = Refusal(
-    "bad_request",
-    "no such resource",
-    "use osiris://task/ID/manifest, osiris://task/ID/status or osiris://ref/REF",
-)
-
 
 class Gateway:
     """Implements `osiris.service.Service` over a running system."""
@@ -49,6 +43,7 @@ class Gateway:
         self.tools = system.tools
         self.charges = system.tools.charges
         self.router = routing.Router(system.store)
+        self.documents = Documents(system, self.router)
         self.rules = RuleBook(system.tools.env)
         checks = Checks(system.tools, system.ingest, self.rules)
         self.handoffs = Handoffs(system.store, self.router, checks)
@@ -74,20 +69,12 @@ class Gateway:
             turn.done()
 
     async def read_resource(self, caller: Caller, uri: str) -> Answer:
-        """Answer a resource: the same texts the tools give, charged the same way."""
-        kind, _, rest = self.clean(uri).removeprefix("osiris://").partition("/")
-        if kind == "ref":
-            return await self._recall(caller, Recall("head", ref=rest, n=100_000), 0)
-        name, _, view = rest.partition("/")
-        if kind != "task" or view not in ("manifest", "status"):
-            return self._refused(caller, NO_RESOURCE, 0)
-        found = await self.router.named(name)
-        state = found if isinstance(found, Refusal) else await self.system.look(found)
-        if isinstance(state, Refusal):
-            return self._refused(caller, state, 0)
-        text = manifest(state)
-        self.charges.add(f"task/{state.task}", {"manifest": self.tools.count(text).n})
-        return Answer(text)
+        """Answer a resource: the texts that the tools give, charged the same way."""
+        try:
+            found = await self.documents.read(caller, self.clean(uri))
+        except (StoreDamaged, StoreUnavailable) as error:
+            found = answers.broken(error)
+        return self._refused(caller, found, 0) if isinstance(found, Refusal) else found
 
     def clean(self, text: str) -> str:
         """Return a text of the caller's without the secrets in it."""

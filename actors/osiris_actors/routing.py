@@ -90,8 +90,11 @@ class Router:
             return await self._new(key)
         if command.task is not None:
             return await self.named(command.task)
-        found = self._bound.get(caller.nonce) or await self._bound_before(caller)
-        return found or await self._none(caller)
+        return await self.bound(caller) or await self._none(caller)
+
+    async def bound(self, caller: Caller) -> str | None:
+        """Return the id of the task that calls of this connection are for, if there is one."""
+        return self._bound.get(caller.nonce) or await self._bound_before(caller)
 
     def bind(self, caller: Caller, task: str) -> None:
         """Make `task` the one that calls of this connection are for."""

@@ -101,14 +101,16 @@ def _update(state: TaskState, command: Plan, facts: Facts) -> Decision:
     ended = tuple(event for end in ends for event in end.events)
     events = (*ended, *_progress(state, command), *growth, *budget.events)
     after = fold(state, events, facts)
+    shown = manifest(after) if events and mode_of(state.payloads).manifest_on_plan else ""
+    unsaid = (("seal", after.seal),) if after.seal != state.seal and not shown else ()
     pairs = (
         ("task", state.task),
         ("verdict", _verdict(state, after)),
+        *unsaid,
         *prefill.pairs(_prefill(state, after, events, facts)),
         *drift.pairs(state, facts),
         *(() if closes else status.next_step(after, NEXT)),
     )
-    shown = manifest(after) if mode_of(state.payloads).manifest_on_plan or events else ""
     return Decision(
         events,
         Reply(pairs, manifest=shown),

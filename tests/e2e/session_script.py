@@ -36,7 +36,7 @@ PARTS = 50
 _BLOCK = re.compile(r"^--- data ([0-9a-f]{8}) .*?\n(.*)\n--- end \1$", re.DOTALL | re.MULTILINE)
 _BLOTS = (
     (re.compile(r"holder=\S+"), "holder=HOLDER"),
-    (re.compile(r"\(project, \S+\)"), "(project, HOLDER)"),
+    (re.compile(r"\(project, \S+, [-\d]+\)"), "(project, HOLDER, DAY)"),
     (re.compile(r"(calls|overhead|net)=-?\d+"), r"\1=COST"),
     (re.compile(r"(SEAL=sha256:|seal=)[0-9a-f]{16}"), r"\1SEAL"),
     (re.compile(r"--- (data|end) [0-9a-f]{8}"), r"--- \1 MARK"),
