@@ -109,6 +109,7 @@ MEMORY = {
     "Constraints": ("constraint",),
     "Decisions": ("decision",),
     "Learned": ("lesson", "fact", "note"),
+    "Failures": ("failure",),
 }
 RULER = "Counted on the o200k ruler. Net is what receipts prove less all overhead."
 
