@@ -21,7 +21,7 @@ from osiris.core.index import agent_key
 from osiris.core.ledger import day_of
 from osiris.core.task_state import TaskState, add
 
-_AMOUNT = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)")
+_AMOUNT = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)")
 
 # unit as written -> (unit as kept, factor)
 UNITS: dict[str, tuple[str, int]] = {
@@ -45,8 +45,8 @@ def parse(text: str) -> dict[str, int] | Refusal:
     """Return amounts by unit."""
     amounts: dict[str, int] = {}
     for word in text.replace(",", " ").split():
-        name, _, number = word.rpartition("=")
-        unit = UNITS.get(name or "tokens")
+        name, equals, number = word.rpartition("=")
+        unit = UNITS.get(name if equals else "tokens")
         found = _AMOUNT.fullmatch(number)
         if unit is None or found is None:
             return _refusal(word)
