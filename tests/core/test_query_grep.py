@@ -157,12 +157,17 @@ EVIL = [
 @pytest.mark.parametrize("pattern", EVIL)
 def test_no_pattern_takes_more_than_its_share_of_time(pattern: str) -> None:
     text = (b"ab" * 700 + b"a" * 20_000 + b"\n") * 15 + b"a" * 300_000 + b"!"
+
+    answers, seconds = zip(*(_timed(Grep(pattern), text) for _ in range(3)), strict=True)
+
+    assert min(seconds) < 0.4  # a machine may stand still once; a pattern that explodes does always
+    assert all(isinstance(a, Page) or a.code == "bad_pattern" for a in answers)
+
+
+def _timed(asked: Grep, text: bytes) -> tuple[Page | Refusal, float]:
     began = time.thread_time()
-
-    answer = query.answer(Grep(pattern), text, hurried())
-
-    assert time.thread_time() - began < 0.4
-    assert isinstance(answer, Page) or answer.code == "bad_pattern"
+    answer = query.answer(asked, text, hurried())
+    return answer, time.thread_time() - began
 
 
 @pytest.mark.parametrize(
