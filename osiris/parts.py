@@ -36,7 +36,7 @@ _YOUNG = 10_000  # objects a collection waits for, once what stays is loaded: -3
 
 # how long a thread that computes may keep another waiting; 5 ms, Python's own, at each of the four
 # hand-overs of an observe made others wait 20 ms while a query ran
-_SWITCH_S = 0.001
+_SWITCH_S = 0.0005
 
 log = logging.getLogger(__name__)
 
