@@ -66,7 +66,8 @@ def demo(rest: list[str]) -> int:
 
 
 def test(rest: list[str]) -> int:
-    return _python("-m", "pytest", *rest)
+    """Run all tests, on two workers since most of their time is waiting; or what `rest` says."""
+    return _python("-m", "pytest", *(rest or ("-n", "2", "--dist", "loadfile")))
 
 
 def lint(_: list[str]) -> int:

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -94,9 +95,11 @@ def test_two_names_of_one_home_lead_to_one_socket(tmp_path: Path) -> None:
 
 
 def test_a_socket_path_that_is_too_long_moves_to_a_private_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    short = tempfile.TemporaryDirectory(prefix="osiris-")
+    request.addfinalizer(short.cleanup)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", short.name)
     long = [Home(str(tmp_path / (name * 30))) for name in ("long", "list")]
     for each in long:
         each.make()
@@ -107,7 +110,7 @@ def test_a_socket_path_that_is_too_long_moves_to_a_private_folder(
 
     assert len(set(paths)) == 2
     assert all(len(os.fsencode(path)) <= homes.SOCKET_PATH_MAX for path in paths)
-    assert all(Path(path).parents[1] == tmp_path for path in paths)
+    assert all(Path(path).parents[1] == Path(short.name) for path in paths)
 
 
 def test_the_hello_carries_only_what_a_client_may_decide() -> None:

@@ -1,6 +1,7 @@
 """The whole system from a seed; and proof that the oracle sees what it is there to see."""
 
 import logging
+from collections.abc import Generator
 
 import pytest
 import trio
@@ -18,8 +19,12 @@ LONGEST_HUNT = 300
 
 
 @pytest.fixture(autouse=True)
-def _quiet() -> None:
-    logging.getLogger("osiris_actors").setLevel(logging.CRITICAL + 1)
+def _quiet() -> Generator[None]:
+    log = logging.getLogger("osiris_actors")
+    level = log.level
+    log.setLevel(logging.CRITICAL + 1)
+    yield
+    log.setLevel(level)
 
 
 @pytest.mark.parametrize("first", range(0, SEEDS, GROUP))
