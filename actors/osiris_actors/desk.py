@@ -86,7 +86,7 @@ class RuntimeDesk:
         return clean
 
     async def _health(self, _: Args, __: bytes) -> Found:
-        trouble, broken = self.store.trouble(), self.gateway.rules.broken()
+        trouble, broken = self.store.trouble(), await self.gateway.rules.broken()
         return {
             "ok": not (trouble or broken or self.system.tasks.quarantined()),
             "version": __version__,

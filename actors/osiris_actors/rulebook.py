@@ -95,8 +95,10 @@ class RuleBook:
                     project.look_at = self._env.monotonic() + LOOK_S
         return project.held
 
-    def broken(self) -> dict[str, Refusal]:
-        """Return what is wrong with files as they were seen last, by the file."""
+    async def broken(self) -> dict[str, Refusal]:
+        """Return what is wrong with files; those that were wrong are looked at again."""
+        for root in [root for root, project in self._projects.items() if project.held.trouble]:
+            await self.of(root)
         known = self._projects.items()
         found = ((str(Path(root, PLACE)), project.held.trouble) for root, project in known)
         return {file: trouble for file, trouble in found if trouble is not None}

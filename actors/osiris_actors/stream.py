@@ -165,10 +165,12 @@ class Stream(Generic[S]):
         if isinstance(answer, Answer):
             return answer
         parts = replies.parts(answer)
+        is_there = not isinstance(self.state, TaskState) or bool(self.state.task)
+        payer = self.name if is_there else step.payer or self.name
         if step.said:
-            self.tools.charges.owe(self.name, {"arguments": step.said, **parts})
+            self.tools.charges.owe(payer, {"arguments": step.said, **parts})
         else:
-            self.tools.charges.add(self.name, self._cost(parts, step, delivered=delivered))
+            self.tools.charges.add(payer, self._cost(parts, step, delivered=delivered))
         return Answer(replies.joined(parts), answer.is_error)
 
     def _cost(self, parts: Mapping[str, str], step: Step, *, delivered: int) -> dict[str, int]:

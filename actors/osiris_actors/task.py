@@ -21,6 +21,7 @@ from osiris_actors import schemas
 from osiris_actors.answers import CONTENDED
 from osiris_actors.contract_facts import TASK_FOLD, child_of, contract_of, inputs_of
 from osiris_actors.observe_facts import Text, facts_of, text_facts, text_of
+from osiris_actors.routing import scope_stream
 from osiris_actors.rulebook import Held
 from osiris_actors.ruling import Case, ruling_of
 from osiris_actors.store.blobs import unpack
@@ -122,7 +123,14 @@ class TaskActor:
         changes = not isinstance(ask.command, Precheck)
         label = _label(ask)
         step = Step(
-            ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob, label, said=ask.said
+            by=ask.agent,
+            at_ms=ask.key.at_ms,
+            key=ask.key,
+            arguments=ask.arguments,
+            blob=ask.blob,
+            source=label,
+            said=ask.said,
+            payer=scope_stream(ask.caller),
         )
         text = await text_of(self.tools, ask.command, ask.payload, ask.blob)
         if isinstance(text, Refusal):

@@ -18,7 +18,8 @@ class Step(Struct, frozen=True):
     """One command on its way to a commit: who, under which key, with what it cost to ask.
 
     `source` labels the payload that it is about, empty for none. `said` are arguments that are not
-    counted yet: those of a call that only reads.
+    counted yet: those of a call that only reads. `payer` is the stream that pays for a call about
+    a task which is not there.
     """
 
     by: str
@@ -28,6 +29,7 @@ class Step(Struct, frozen=True):
     blob: Blob | None = None
     source: str = ""
     said: str = ""
+    payer: str = ""
 
 
 def stamped(step: Step, events: tuple[ev.Event, ...]) -> tuple[ev.Stamped, ...]:

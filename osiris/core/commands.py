@@ -8,8 +8,8 @@ Rule 3: `key` and `task` are understood everywhere; `seal` too. The kind `note` 
 """
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -161,8 +161,22 @@ def _refusal(tool: str, why: str) -> Refusal:
         )
     where = _AT.search(why)
     name = where[1].removeprefix("$.") if where else "arguments"
-    return Refusal(
-        "bad_argument",
-        f"{tool} {name}: {_AT.sub('', why)[:200]}",
-        f"correct {name!r} and call again",
+    words = choices(tool, name)
+    fix = f"send one of: {', '.join(words)}" if words else f"correct {name!r} and call again"
+    return Refusal("bad_argument", f"{tool} {name}: {_AT.sub('', why)[:200]}", fix)
+
+
+def choices(tool: str, name: str) -> tuple[str, ...]:
+    """Return the words that argument `name` of `tool` takes; none where it takes other text."""
+    fields = msgspec.structs.fields(TYPES[tool])
+    return tuple(
+        word for field in fields if field.encode_name == name for word in _words(field.type)
     )
+
+
+def _words(kind: object) -> Iterator[str]:
+    if get_origin(kind) is Literal:
+        yield from get_args(kind)
+    else:
+        for part in get_args(kind):
+            yield from _words(part)

@@ -122,6 +122,17 @@ async def test_every_reply_is_charged_reads_and_refusals_included() -> None:
     assert balance(backend.counters("ledger/all#")) == 0
 
 
+async def test_a_start_that_is_refused_is_paid_by_the_session_and_leaves_no_task() -> None:
+    backend = MemoryBackend("5" * 32)
+    async with system(backend) as (agent, desk):
+        refused = await agent.call("plan", mode="start", objective="x", budget="calls=ten")
+        head, _ = await desk.ask("savings", {"by": "task"}, b"")
+
+    assert refused.text.startswith("error bad_argument")
+    assert [row["name"] for row in head["rows"]] == ["(session)"]
+    assert backend.streams("task/") == ()
+
+
 async def test_a_forgotten_schema_listing_is_charged_to_the_session() -> None:
     async with system() as (agent, desk):
         agent.gateway.listed(CALLER, "s" * 400, "i" * 40)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from osiris.core.commands import TYPES, Observe, Plan, arguments_of, parse
+from osiris.core.commands import TYPES, Observe, Plan, arguments_of, choices, parse
 from osiris.core.errors import CODES, Refusal
 
 BAD: list[tuple[str, dict[str, Any], str, str]] = [
@@ -75,3 +75,19 @@ def test_an_observe_parses_whole() -> None:
     assert parse("observe", arguments) == Observe(
         "action", tool="bash", args={"command": "ls"}, ok=True
     )
+
+
+def test_a_word_that_is_no_choice_is_answered_with_the_choices() -> None:
+    refused = parse("plan", {"mode": "done"})
+
+    assert isinstance(refused, Refusal)
+    assert (refused.code, refused.fix) == (
+        "bad_argument",
+        "send one of: start, update, resume, status",
+    )
+
+
+def test_choices_are_those_of_the_type_optional_or_not() -> None:
+    assert choices("observe", "scope") == ("task", "project", "agent", "global")
+    assert choices("observe", "text") == ()
+    assert choices("observe", "nothing of it") == ()

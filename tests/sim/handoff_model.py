@@ -1,7 +1,8 @@
 """What must be true of contracts, whatever happened.
 
 Rule 1: of each attempt there is one accept, and one child whose stream it opened.
-Rule 2: once a fence has risen, nothing but bookkeeping reaches a stream below it.
+Rule 2: once a fence has risen, nothing but bookkeeping reaches a stream below it; the store's
+        fences stand where the events say.
 Rule 3: a lease expires only when its child has been silent for it, or since the last restart.
 Rule 4: a task never lets out more than it reserved; the day holds what tasks and contracts hold.
 """
@@ -79,8 +80,8 @@ class _Walk:
                 assert self.fences.get(name, 0) <= fence, behind
         self._contract(stamped)
         self.heads[stream] = version
-        if stamped.by != "stranger":
-            self.spoke_ms[stream] = stamped.at_ms
+        if stamped.by != "stranger" and not isinstance(event, BOOKKEEPING):
+            self.spoke_ms[stream] = stamped.at_ms  # costs are booked up to a second after a call
 
     def _contract(self, stamped: ev.Stamped) -> None:
         match stamped.event:
@@ -111,6 +112,8 @@ def _check_order(backend: Disk, history: History) -> None:
     walk = _Walk()
     for stream, version in backend.order:
         walk.event(stream, version, history[stream][version - 1])
+    stored = {contract: backend.fence(contract) for contract in walk.fences}
+    assert stored == walk.fences
 
 
 def _check_budgets(history: History) -> None:
