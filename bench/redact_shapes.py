@@ -2,7 +2,8 @@
 
 Rule 1: a secret is drawn when it is needed, so that no file holds one.
 Rule 2: its random part begins and ends with a mark of its alphabet: half a secret is found too, as
-        it is and in base64, and nothing else looks like it.
+        it is and in base64, and nothing else looks like it (hexadecimal marks are long: a store
+        is full of digests).
 Rule 3: what is known by its shape stands under labels that say nothing; the rest under its own.
 """
 
@@ -21,7 +22,7 @@ _PLAIN_LABEL = "value"
 # letter of a template -> alphabet, mark at the start, mark at the end
 _FIELDS: dict[str, tuple[str, str, str]] = {
     "A": (_LETTERS, "Kx9Qz7", "zW4Jq8"),
-    "H": ("0123456789abcdef", "c0f3e7", "b9d1a5"),
+    "H": ("0123456789abcdef", "c0f3e7b4d8", "b9d1a52e6f"),
     "B": (string.ascii_uppercase + "234567", "QX7ZJ", "K3WVQ"),
     "U": (_UPPER, "QX9ZJ7", "K8WVQ4"),
     "D": (string.digits, "", ""),
