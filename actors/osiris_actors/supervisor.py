@@ -7,8 +7,8 @@ Rule 3: a cell leaves the directory only with an empty mailbox, so no message me
 Rule 4: above RESIDENT cells the one longest unused is asked to leave first.
 Rule 5: where nobody waits and nothing runs, the asker handles its message itself, in its own task,
         shielded and with its deadline: nobody is woken to take it and to bring the answer back
-        (60 us of a precheck). Whoever comes meanwhile waits in the mailbox. What only reads needs no
-        shield (10 us): cut short, it has changed nothing.
+        (60 us of a precheck). Whoever comes meanwhile waits in the mailbox. What only reads needs
+        no shield: cut short, it has changed nothing.
 """
 
 import logging
