@@ -32,7 +32,7 @@ from osiris.endpoints import Endpoints, is_own_user
 from osiris.home import Home
 from osiris.lock import OwnerLock
 from osiris.parts import Parts
-from osiris.service import Desk
+from osiris.service import Desk, Traffic
 from osiris_actors import auditing
 from osiris_actors.gateway import Gateway
 from osiris_actors.presence import HOOK_IDLE_S, Presence
@@ -67,7 +67,8 @@ class Life:
         self._home = home
         self._terms = terms
         self._endpoints = Endpoints(home, lock, terms.settings.transport)
-        self._parts = Parts(home, terms.settings, ends=_end_at_once)
+        self._traffic = Traffic()
+        self._parts = Parts(home, terms.settings, ends=_end_at_once, traffic=self._traffic)
         self._leaves_to = succession.newest(terms.version, succession.take_heir(home))
 
     async def run(self) -> None:
@@ -115,7 +116,7 @@ class Life:
     async def _open_doors(
         self, nursery: trio.Nursery, clients: trio.Nursery, sock: socket, desk: Desk
     ) -> None:
-        attended = Attended(desk, self._presence)
+        attended = Attended(desk, self._presence, self._traffic)
 
         async def handle(stream: trio.SocketStream) -> None:
             if self._admits(stream):
@@ -137,6 +138,7 @@ class Life:
             accepts=self._accepts(),
             meets=self._meet,
             grace_s=self._terms.grace_s,
+            traffic=self._traffic,
         )
 
         async def handle(stream: trio.SocketStream) -> None:
@@ -186,18 +188,23 @@ class Life:
 
 
 class Attended:
-    """A desk that notes when hooks ask."""
+    """A desk that notes when hooks ask, and counts who is asking."""
 
-    def __init__(self, desk: Desk, presence: Presence) -> None:
+    def __init__(self, desk: Desk, presence: Presence, traffic: Traffic) -> None:
         self._desk = desk
         self._presence = presence
+        self._traffic = traffic
 
     async def ask(
         self, op: str, args: Mapping[str, Any], body: bytes
     ) -> tuple[dict[str, Any], bytes]:
         if op in HOOKS:
             self._presence.hooked()
-        return await self._desk.ask(op, args, body)
+        self._traffic.under_way += 1
+        try:
+            return await self._desk.ask(op, args, body)
+        finally:
+            self._traffic.under_way -= 1
 
 
 def idle_s(settings: Settings) -> int:

@@ -17,6 +17,7 @@ from osiris.core import policy
 from osiris.core.errors import Refusal
 from osiris.home import Home
 from osiris.prices_data import PRICES, PriceBook
+from osiris.service import Traffic
 from osiris_actors import redact_logs
 from osiris_actors.charges import Charges
 from osiris_actors.desk import RuntimeDesk
@@ -26,11 +27,13 @@ from osiris_actors.gateway import Gateway
 from osiris_actors.ingest import Ingest
 from osiris_actors.keeping import Keeping
 from osiris_actors.redactor import Redactor
+from osiris_actors.store.lane import Lane, ThreadLane
+from osiris_actors.store.near import NearLane
 from osiris_actors.store.opening import Place, open_store, open_to_read
 from osiris_actors.stream import Tools
 from osiris_actors.system import Options, System, running
 from osiris_actors.tokenizer import Tokenizer, VocabularyDamaged
-from osiris_actors.writer import Writer
+from osiris_actors.writer import STUCK, Writer
 
 _YOUNG = 10_000  # objects a collection waits for, once what stays is loaded: -3 % a call
 
@@ -44,7 +47,8 @@ log = logging.getLogger(__name__)
 class Parts:
     """The parts of one process; `unwritable` says why its store is opened for reading only.
 
-    `ends` is told when the store cannot be kept any more, before anybody is answered.
+    `ends` is told when the store cannot be kept any more, before anybody is answered. Who owns a
+    home counts its calls in `traffic`.
     """
 
     def __init__(
@@ -53,6 +57,7 @@ class Parts:
         settings: Settings,
         unwritable: str = "",
         ends: Callable[[str], None] = log.critical,
+        traffic: Traffic | None = None,
     ) -> None:
         self.env = RealEnv()
         self._home = home
@@ -64,6 +69,7 @@ class Parts:
         )
         self._unwritable = unwritable
         self._ends = ends
+        self._traffic = traffic
         self._tokenizer = Tokenizer()
 
     @asynccontextmanager
@@ -76,7 +82,7 @@ class Parts:
         try:
             self._redactor = Redactor(secret_of(self._place.store / "redaction.key"))
             redact_logs.share(self._redactor)
-            writer = Writer(backend, self.env, ends=self._ends)
+            writer = Writer(backend, self.env, lane=self._lane(), ends=self._ends)
             book = PriceBook(Path(self._home.root) / PRICES)
             if book.problem is not None:
                 log.warning("%s", book.problem.text())
@@ -90,6 +96,13 @@ class Parts:
                 yield system
         finally:
             backend.close()
+
+    def _lane(self) -> Lane:
+        """Return where commits run: with traffic known, near whoever is alone."""
+        thread, traffic = ThreadLane("osiris-writer"), self._traffic
+        if traffic is None:
+            return thread
+        return NearLane(thread, lambda: traffic.under_way == 1, partial(self._ends, STUCK))
 
     def desk(self, gateway: Gateway, *, owners: int = 0) -> RuntimeDesk:
         keeping = Keeping(gateway, self._place.store, copied_from=self._copied_from)

@@ -43,6 +43,15 @@ class Ask(msgspec.Struct, frozen=True):
     request_id: str
 
 
+class Traffic:
+    """How many requests the owner has read and not answered: who would wait if it paused."""
+
+    __slots__ = ("under_way",)
+
+    def __init__(self) -> None:
+        self.under_way = 0
+
+
 class Answer(msgspec.Struct, frozen=True):
     """The text the model reads; `is_error` is MCP's isError."""
 

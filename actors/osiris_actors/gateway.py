@@ -8,7 +8,7 @@ Rule 3: every answer is charged: to its task, or to the project when there is no
 import logging
 
 from osiris.core import handoff, ledger, loop_identity, loop_kinds, overhead, replies
-from osiris.core.commands import Checkpoint, Command, Handoff, Precheck, Recall
+from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Precheck, Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import CallEntry
 from osiris.core.replies import Reply
@@ -143,8 +143,8 @@ class Gateway:
             self.router.bind(caller, binds)
         self.system.clock.touch(asked.acting)
         turn.done()  # as above
-        reads = isinstance(asked.command, Precheck)
-        found = await self.system.tasks.ask(f"task/{name}", asked, reads=reads)
+        is_brief = isinstance(asked.command, Precheck | Observe)
+        found = await self.system.tasks.ask(f"task/{name}", asked, is_brief=is_brief)
         answer = self._answer(caller, found, taken)
         if binds and answer.is_error:
             self.router.unbind(caller, binds)

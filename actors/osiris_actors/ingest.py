@@ -223,8 +223,8 @@ def _size(value: object) -> int:
     """Return about how many characters of text a JSON value holds."""
     if isinstance(value, str):
         return len(value)
-    if isinstance(value, Mapping):
-        return sum(map(_size, cast("Mapping[str, object]", value).values()))
+    if isinstance(value, dict):
+        return sum(map(_size, cast("dict[str, object]", value).values()))
     if isinstance(value, list):
         return sum(map(_size, cast("list[object]", value)))
     return 8

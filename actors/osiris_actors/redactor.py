@@ -19,7 +19,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import trio
 
@@ -249,9 +249,10 @@ def _collected(value: Any) -> tuple[list[str], list[str]]:
         item = stack.pop()
         if isinstance(item, str):
             texts.append(item)
-        elif is_array(item):
-            stack += item
-        elif is_object(item):
-            names += item
-            stack += item.values()
+        elif isinstance(item, dict):
+            members = cast("dict[str, object]", item)
+            names += members
+            stack += members.values()
+        elif isinstance(item, list):
+            stack += cast("list[object]", item)
     return texts, names

@@ -207,13 +207,11 @@ class Stream(Generic[S]):
             state = states[place] if is_known else self._fold.apply(state, event)
             version += 1
             after = state if isinstance(state, TaskState) else None
-            found = index.puts(self.name, version, event, after)
-            puts.extend(Put(key, value) for key, value in found)
-        raw = tuple(ev.encode(event) for event in stamped)
+            puts += [Put(*found) for found in index.puts(self.name, version, event, after)]
+        raw = tuple([ev.encode(event) for event in stamped])
         append = Append(self.name, self._head.version, raw, self._snapshot(state, raw))
-        deltas = tuple(
-            Delta(name, n) for name, n in counting.deltas(self.name, stamped).items() if n
-        )
+        changes = counting.deltas(self.name, stamped)
+        deltas = [Delta(name, amount) for name, amount in changes.items() if amount]
         unit = replace(
             frame,
             appends=(append, *frame.appends),

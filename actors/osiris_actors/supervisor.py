@@ -7,8 +7,8 @@ Rule 3: a cell leaves the directory only with an empty mailbox, so no message me
 Rule 4: above RESIDENT cells the one longest unused is asked to leave first.
 Rule 5: where nobody waits and nothing runs, the asker handles its message itself, in its own task,
         shielded and with its deadline: nobody is woken to take it and to bring the answer back
-        (60 us of a precheck). Whoever comes meanwhile waits in the mailbox. What only reads needs
-        no shield: cut short, it has changed nothing.
+        (60 us of a precheck). Whoever comes meanwhile waits in the mailbox. What may be cut short
+        needs no shield: it has changed nothing, or the one commit it asked for goes on.
 """
 
 import logging
@@ -70,15 +70,15 @@ class Cell(Generic[M, R]):
         self._retiring = True
         self._waiting.cancel()
 
-    async def ask(self, message: M, *, within_s: float, reads: bool) -> R | Refusal:
-        """Return the answer to `message`, or why there is none; `reads` says it changes nothing.
+    async def ask(self, message: M, *, within_s: float, is_brief: bool) -> R | Refusal:
+        """Return the answer to `message`, or why there is none; `is_brief`: it may be cut short.
 
         What is sent without waiting first is handled in the order of sending.
         """
         if not self._is_parked or self._is_visited:
             self._is_parked = False
             return await self.mailbox.ask(message, within_s=within_s)
-        if reads:
+        if is_brief:
             return await self._visit(message)
         with trio.CancelScope(shield=True, deadline=trio.current_time() + within_s):
             return await self._visit(message)
@@ -187,10 +187,10 @@ class Directory(Generic[M, R]):
         self._resident = resident
 
     async def ask(
-        self, name: str, message: M, *, within_s: float = ASK_S, reads: bool = False
+        self, name: str, message: M, *, within_s: float = ASK_S, is_brief: bool = False
     ) -> R | Refusal:
         """Return the answer of `name`, which is activated if needed; see `Cell.ask`."""
-        return await self._cell(name).ask(message, within_s=within_s, reads=reads)
+        return await self._cell(name).ask(message, within_s=within_s, is_brief=is_brief)
 
     def quarantined(self) -> dict[str, str]:
         return {name: c.quarantined for name, c in self._cells.items() if c.quarantined}

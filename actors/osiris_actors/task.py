@@ -88,7 +88,11 @@ Result = Answer | TaskState | bool | None
 
 
 class TaskActor:
-    """Look the key up, decide, commit, apply, reply: in that order."""
+    """Look head and key up, decide, commit, apply, reply: in that order.
+
+    The commit checks head and key again. So an observe, which nearly always commits, is decided
+    on the state at hand; if it commits nothing, or the check fails, both are looked up after all.
+    """
 
     def __init__(self, name: str, tools: Tools) -> None:
         self.stream = Stream[TaskState](name, TASK_FOLD, tools)
@@ -137,16 +141,20 @@ class TaskActor:
             return self.stream.rendered(text, step)
         if text is not None:
             ask = replace(ask, payload=text.payload, blob=text.blob)
-        for _ in range(ATTEMPTS):
-            await self.stream.catch_up()
+        for attempt in range(ATTEMPTS):
+            is_checked = attempt > 0 or not isinstance(ask.command, Observe)
+            if is_checked:
+                await self.stream.catch_up()
+                known = await self.stream.known(ask.key) if changes else None
+                if known is not None:
+                    return self.stream.rendered(known, step)
             step = replace(step, by=self._by(ask), blob=ask.blob)
-            known = await self.stream.known(ask.key) if changes else None
-            if known is not None:
-                return self.stream.rendered(known, step)
             facts = await self._facts(ask)
             if text is not None:
                 facts = await self._text_facts(ask.command, text, facts)
             decision = decide(self.stream.state, ask.command, facts)
+            if not is_checked and not decision.events:
+                continue
             answer = await self.stream.commit(decision, step)
             if answer is not None:
                 return self.stream.rendered(answer, step)

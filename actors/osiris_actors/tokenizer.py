@@ -80,6 +80,9 @@ class Tokenizer:
         encoder = self._encoder
         if encoder is None:
             return tokens.estimate(text)
+        if len(text) <= PIECE:
+            number = _tokens(encoder, text)
+            return tokens.estimate(text) if number is None else tokens.exact(number)
         total, cuts = 0, 0
         for piece, clean in _pieces(text):
             number = _tokens(encoder, piece)

@@ -33,16 +33,16 @@ class Step(Struct, frozen=True):
 
 
 def stamped(step: Step, events: tuple[ev.Event, ...]) -> tuple[ev.Stamped, ...]:
-    return tuple(ev.Stamped(step.at_ms, step.by, event) for event in events)
+    return tuple([ev.Stamped(step.at_ms, step.by, event) for event in events])
 
 
 def framed(decision: Decision, step: Step, reply: bytes, above: tuple[Ancestor, ...]) -> Unit:
     """Return the unit of a decision without its events; `above`: the contracts it works under."""
     return Unit(
-        appends=tuple(Append(stream, version, ()) for stream, version in decision.holds),
-        deltas=tuple(Delta(r.counter, r.amount, r.ceiling) for r in decision.reservations),
-        guards=tuple(Guard(ancestor.contract, ancestor.fence) for ancestor in above),
-        bumps=tuple(Bump(contract, value) for contract, value in decision.bumps),
+        appends=tuple([Append(stream, version, ()) for stream, version in decision.holds]),
+        deltas=tuple([Delta(r.counter, r.amount, r.ceiling) for r in decision.reservations]),
+        guards=tuple([Guard(ancestor.contract, ancestor.fence) for ancestor in above]),
+        bumps=tuple([Bump(contract, value) for contract, value in decision.bumps]),
         blobs=() if step.blob is None else (step.blob,),
         key=step.key,
         reply=reply,

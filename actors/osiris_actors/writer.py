@@ -37,16 +37,15 @@ from osiris_actors.store.contract import (
     Unknown,
 )
 from osiris_actors.store.failures import StoreMoved
-from osiris_actors.store.lane import Lane, ThreadLane
+from osiris_actors.store.lane import STUCK_AFTER_S, Lane, ThreadLane
 from osiris_actors.store.room import size_bytes
 
 QUEUE_UNITS = 1024
 BATCH_UNITS = 1000
 BATCH_BYTES = 8 * 1024 * 1024
-STUCK_AFTER_S = 30.0
 _RETRY_MS = 50
 _STOPPING = Failed("stopping")
-_STUCK = f"no outcome after {STUCK_AFTER_S:.0f} s"
+STUCK = f"no outcome after {STUCK_AFTER_S:.0f} s"
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class WriterStuck(Exception):  # noqa: N818 - named by what happened to the call
     """A commit did not come back."""
 
 
-class Statistics(msgspec.Struct, frozen=True):
+class Statistics(msgspec.Struct):
     """What the writer did since it began; `waiting` units are queued now."""
 
     batches: int = 0
@@ -73,9 +72,9 @@ class _Entry:
 
     __slots__ = ("begun", "size_bytes", "task", "unit")
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, size_bytes: int) -> None:
         self.unit = unit
-        self.size_bytes = size_bytes(unit)
+        self.size_bytes = size_bytes
         self.task = trio.lowlevel.current_task()
         self.begun = False
 
@@ -159,7 +158,10 @@ class Writer(Reading):
         if len(self._queue) >= QUEUE_UNITS:
             self._busy += 1
             return Busy(_RETRY_MS)
-        entry = _Entry(unit)
+        size = size_bytes(unit)
+        if (result := self._at_once(unit, size)) is not None:
+            return result
+        entry = _Entry(unit, size)
         self._queue.append(entry)
         self._begin()
 
@@ -169,8 +171,8 @@ class Writer(Reading):
             self._queue.remove(entry)
             return trio.lowlevel.Abort.SUCCEEDED
 
-        result: Outcome = await trio.lowlevel.wait_task_rescheduled(take_back)
-        return result
+        found: Outcome = await trio.lowlevel.wait_task_rescheduled(take_back)
+        return found
 
     async def put_blob(self, blob: Blob) -> Outcome:
         return await self.commit(Unit(blobs=(blob,)))
@@ -186,9 +188,21 @@ class Writer(Reading):
                 self._give_up(self._batch)
 
     def _give_up(self, batch: _Batch) -> None:
-        self._ends(_STUCK)
-        self._failure = WriterStuck(_STUCK)
+        self._ends(STUCK)
+        self._failure = WriterStuck(STUCK)
         self._answer(batch, (Unknown("the commit did not report"),) * len(batch.units))
+
+    def _at_once(self, unit: Unit, size: int) -> Outcome | None:
+        """Commit a unit right here, if nobody else waits and the lane takes it so; else None."""
+        if not self._is_running or self._queue or self._batch:
+            return None
+        units, began = (unit,), trio.current_time()
+        result = self._lane.at_once(partial(self._backend.commit_batch, units), size)
+        if result is None:
+            return None
+        outcomes = self._outcomes(units, result)
+        self._told(units, outcomes, trio.current_time() - began)
+        return outcomes[0]
 
     def _begin(self) -> None:
         """Commit what waits, unless a commit is under way."""
@@ -212,31 +226,39 @@ class Writer(Reading):
         """Answer a batch whose commit has returned or raised, and begin the next one."""
         if batch is not self._batch:
             return  # it was given up
-        try:
-            outcomes = result.unwrap()
-        except BaseException as error:  # noqa: BLE001  what is no Exception comes out of `run`
-            outcomes = (self._failed(batch, error),) * len(batch.units)
-        self._answer(batch, outcomes)
+        self._answer(batch, self._outcomes(batch.units, result))
         if self._failure is None:
             self._begin()
 
     def _answer(self, batch: _Batch, outcomes: tuple[Outcome, ...]) -> None:
         self._batch = None
-        self._count_batch(outcomes, trio.current_time() - batch.began)
         for entry, result in zip(batch.entries, outcomes, strict=True):
             entry.answer(result)
-        self._notify(batch.units, outcomes)
+        self._told(batch.units, outcomes, trio.current_time() - batch.began)
+
+    def _outcomes(
+        self, units: tuple[Unit, ...], result: outcome.Outcome[tuple[Outcome, ...]]
+    ) -> tuple[Outcome, ...]:
+        try:
+            return result.unwrap()
+        except BaseException as error:  # noqa: BLE001  what is no Exception comes out of `run`
+            return (self._failed(units, error),) * len(units)
+
+    def _told(self, units: tuple[Unit, ...], outcomes: tuple[Outcome, ...], seconds: float) -> None:
+        """Do what follows the answer to a batch."""
+        self._count_batch(outcomes, seconds)
+        self._notify(units, outcomes)
         if self._stopped or self._failure is not None:
             self._changed.set()
 
-    def _failed(self, batch: _Batch, error: BaseException) -> Failed | Unknown:
+    def _failed(self, units: tuple[Unit, ...], error: BaseException) -> Failed | Unknown:
         """Return what the units of a commit that raised are told."""
         if isinstance(error, StoreMoved):
             self._ends(f"store_moved: {error}")
             self._failure = error
             return self._moved(error)
         if isinstance(error, Exception):
-            log.error("a commit of %d units failed", len(batch.units), exc_info=error)
+            log.error("a commit of %d units failed", len(units), exc_info=error)
         else:
             self._failure = error
         return Unknown("the commit did not report")
@@ -248,24 +270,21 @@ class Writer(Reading):
         return Unknown(f"store_moved: {moved}") if moved.has_committed else self._refusal
 
     def _count_batch(self, outcomes: tuple[Outcome, ...], seconds: float) -> None:
-        before = self._statistics
-        self._statistics = msgspec.structs.replace(
-            before,
-            batches=before.batches + 1,
-            units=before.units + len(outcomes),
-            unknown=before.unknown + sum(isinstance(o, Unknown) for o in outcomes),
-            largest_batch=max(before.largest_batch, len(outcomes)),
-            commit_seconds=before.commit_seconds + seconds,
-            longest_commit_seconds=max(before.longest_commit_seconds, seconds),
-        )
+        now = self._statistics
+        now.batches += 1
+        now.units += len(outcomes)
+        now.unknown += sum([isinstance(o, Unknown) for o in outcomes])
+        now.largest_batch = max(now.largest_batch, len(outcomes))
+        now.commit_seconds += seconds
+        now.longest_commit_seconds = max(now.longest_commit_seconds, seconds)
 
     def _notify(self, units: tuple[Unit, ...], outcomes: tuple[Outcome, ...]) -> None:
         for unit, result in zip(units, outcomes, strict=True):
             if not isinstance(result, Committed):
                 continue
-            grown = {append.stream for append in unit.appends if append.events}
-            for stream in sorted(grown):
-                self._tell(stream, result.versions[stream])
+            for append in unit.appends:
+                if append.events:
+                    self._tell(append.stream, result.versions[append.stream])
 
     def _tell(self, stream: str, version: int) -> None:
         for listener in tuple(self._listeners):

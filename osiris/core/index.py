@@ -172,8 +172,8 @@ def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None
                 ref.sha256, ref.size, ref.tokens, ref.tool, ref.door, at.at_ms, at.by, ref.path
             )
             return ((f"ref/{stream}/{ref.sha256}", _encoder.encode(known)),)
-        case ev.ActionObserved() as seen if seen.project and after is not None:
-            return _call(version, at, seen, after)
+        case ev.ActionObserved() as seen:
+            return _call(version, at, seen, after) if seen.project and after is not None else ()
         case ev.SnapshotTaken(item, seal) if after is not None:
             return ((f"snap/{after.task}/{item}", seal.encode()),)
         case ev.KeptOut() as kept if kept.session:

@@ -11,7 +11,7 @@ Rule 5: each amount is also in one cell, by day, agent, task and source; cells s
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from osiris.core import events as ev
@@ -80,7 +80,7 @@ def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
     totals: dict[str, int] = {}
     for stamped in events:
         if isinstance(stamped.event, _POSTED):
-            for name, amount in (*_accounts(stamped.event), *_cells(stream, stamped)):
+            for name, amount in _moves(stream, stamped):
                 totals[name] = totals.get(name, 0) + amount
     return totals
 
@@ -88,23 +88,16 @@ def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
 _POSTED = (ev.Charged, ev.KeptOut)
 
 
-def _accounts(event: ev.Event) -> Iterator[tuple[str, int]]:
-    for name, amount in postings(event).items():
-        yield ALL + name, amount
+def _moves(stream: str, stamped: ev.Stamped) -> list[tuple[str, int]]:
+    """Return the changes of the accounts of all, then those of the event's cell."""
+    at, event = _cell(stream, stamped), stamped.event
+    moves = [(ALL + name, amount) for name, amount in postings(event).items()]
     if isinstance(event, ev.Charged):
-        yield f"{ALL}calls", event.calls
-
-
-def _cells(stream: str, stamped: ev.Stamped) -> Iterator[tuple[str, int]]:
-    at = _cell(stream, stamped)
-    match stamped.event:
-        case ev.Charged(tokens):
-            for kind, amount in tokens.items():
-                yield f"{at}overhead/{kind}", amount
-        case ev.KeptOut(_, proof, label, tokens):
-            yield f"{at}kept_out/{proof}/{label}", tokens
-        case _:
-            return
+        moves.append((f"{ALL}calls", event.calls))
+        moves += [(f"{at}overhead/{kind}", amount) for kind, amount in event.tokens.items()]
+    elif isinstance(event, ev.KeptOut):
+        moves.append((f"{at}kept_out/{event.proof}/{event.source}", event.tokens))
+    return moves
 
 
 def _cell(stream: str, stamped: ev.Stamped) -> str:

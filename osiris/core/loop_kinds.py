@@ -120,12 +120,19 @@ def command_of(tool: str, args: Mapping[str, Any]) -> str | None:
 
 def simple_commands(command: str) -> list[tuple[str, ...]]:
     """Return the words of each simple command, without quotes, prefixes and assignments."""
-    split = (_words(part) for part in _SEPARATOR.split(_bare(command)))
+    return _simple(_bare(command))
+
+
+def _simple(bare: str) -> list[tuple[str, ...]]:
+    split = [_words(part) for part in _SEPARATOR.split(bare)]
     return [words for words in split if words]
 
 
 def _bare(command: str) -> str:
-    return _DUPLICATED.sub(" ", _QUOTED.sub("_", command[:_SHELL_CHARS]))
+    bare = command[:_SHELL_CHARS]
+    if "'" in bare or '"' in bare:
+        bare = _QUOTED.sub("_", bare)
+    return _DUPLICATED.sub(" ", bare) if ">" in bare else bare
 
 
 def _words(part: str) -> tuple[str, ...]:
@@ -142,7 +149,8 @@ def _words(part: str) -> tuple[str, ...]:
 @lru_cache(maxsize=256)
 def _kind_of_line(command: str) -> Kind:
     """Return what a command line can do; a call asks several times."""
-    return _kind_of_commands(simple_commands(command), redirects=">" in _bare(command))
+    bare = _bare(command)
+    return _kind_of_commands(_simple(bare), redirects=">" in bare)
 
 
 def _kind_of_commands(commands: list[tuple[str, ...]], *, redirects: bool) -> Kind:

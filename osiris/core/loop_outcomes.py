@@ -174,8 +174,7 @@ def _is_noop(args: Mapping[str, Any], text: str) -> bool:
 
 
 def _has_any(text: str, words: tuple[str, ...]) -> bool:
-    lower = text.lower()
-    return any(word in lower for word in words)
+    return any(map(text.lower().__contains__, words))
 
 
 def _is_answer(command: str | None, text: str, exit_code: int | None) -> bool:

@@ -51,7 +51,9 @@ Measure = Callable[[Window, Seen], int]
 
 
 def _idle(window: Window, seen: Seen) -> int:
-    return 0 if seen.kind == "poll" else idle_after(window, seen, gain_of(window, seen))
+    if seen.kind == "poll" or window.idle + 1 < RULES["idle"].suggest:
+        return 0  # polls are judged by time; below the first step there is nothing to tell apart
+    return idle_after(window, seen, gain_of(window, seen))
 
 
 def _rounds(window: Window, seen: Seen) -> int:
@@ -100,10 +102,19 @@ MEASURES: Final[dict[str, Measure]] = {
 }
 
 
+# What these measure is 1 at most where the window holds no call like this one: below every step.
+OF_REPEATS: Final = frozenset(
+    {"failure", "oscillation", "same_answer", "duplicate", "step", "poll"}
+)
+
+
 def judge(window: Window, seen: Seen) -> Verdict:
     """Return the verdict on `seen`, a call just made, before it is pushed."""
     worst, count, rule = 0, 0, None
+    is_first = seen.call not in [old.call for old in window.seen]
     for name in _rules_for(seen):
+        if is_first and name in OF_REPEATS:
+            continue
         n = MEASURES[name](window, seen)
         if (level := _level(RULES[name], n)) > worst:
             worst, count, rule = level, n, RULES[name]

@@ -32,4 +32,7 @@ MODES = (
 def mode_of(payloads: Iterable[int]) -> Mode:
     """Return the mode for payload sizes in tokens."""
     largest = max(payloads, default=0)
-    return next(mode for mode in MODES if largest <= mode.payloads_up_to)
+    for mode in MODES:
+        if largest <= mode.payloads_up_to:
+            return mode
+    return MODES[-1]

@@ -59,6 +59,6 @@ def joined(pieces: Mapping[str, str]) -> str:
 
 
 def _word(value: str) -> str:
-    if value.isprintable() and not any(char in ' "' for char in value):
+    if value.isprintable() and " " not in value and '"' not in value:
         return value
     return plain.quoted(value, LINE)

@@ -27,7 +27,7 @@ from osiris.server.splitter import CutLine
 from osiris.server.tools import Flavour
 from osiris.server.transport import LineTransport, Offload
 from osiris.server.turnstile import Ticket
-from osiris.service import Service
+from osiris.service import Service, Traffic
 
 HELLO_S = 10.0  # for a client that has to prove itself first
 HELLO_BYTES = 64 * 1024
@@ -48,7 +48,7 @@ class Host(msgspec.Struct, frozen=True):
 
     `accepts` judges the token of a first line; None where the socket itself keeps strangers out.
     `meets` is told the version in each hello of the owner's own user. `grace_s` is what calls get
-    when the owner stops.
+    when the owner stops. Open requests are counted in `traffic`.
     """
 
     service: Service
@@ -59,6 +59,7 @@ class Host(msgspec.Struct, frozen=True):
     offload: Offload | None = None
     meets: Callable[[str], None] | None = None
     grace_s: float = GRACE_S
+    traffic: Traffic | None = None
 
 
 class _NotWelcomeError(Exception):
@@ -82,7 +83,11 @@ class Connection:
         self._peer = peer
         self._hello = hello
         self._transport = LineTransport(
-            stream, self._seat, offload=host.offload, clean=host.service.clean
+            stream,
+            self._seat,
+            offload=host.offload,
+            clean=host.service.clean,
+            traffic=host.traffic,
         )
         self._session: Session | None = None
 
@@ -97,6 +102,7 @@ class Connection:
         except* Exception as group:  # noqa: BLE001  a transport's top: the others live on
             _log_failure(group)
         finally:
+            self._transport.requests.leave()
             await trio.aclose_forcefully(self._stream)
 
     def stop(self, drain_s: float) -> None:

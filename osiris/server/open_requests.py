@@ -12,6 +12,7 @@ import trio
 from mcp_types import RequestId
 
 from osiris.server.turnstile import RUNNING, Ticket
+from osiris.service import Traffic
 
 OPEN = RUNNING + 256
 OPEN_BYTES = 64 * 1024 * 1024
@@ -27,9 +28,10 @@ class _Open(msgspec.Struct, frozen=True):
 
 
 class OpenRequests:
-    """Counts what is open and ends the tickets of what is settled."""
+    """Counts what is open, also in `traffic`, and ends the tickets of what is settled."""
 
-    def __init__(self) -> None:
+    def __init__(self, traffic: Traffic | None = None) -> None:
+        self._traffic = traffic or Traffic()
         self._open: dict[RequestId, list[_Open]] = {}
         self._count = 0
         self._size_bytes = 0
@@ -43,6 +45,7 @@ class OpenRequests:
         """Open a request that took `size_bytes` on the wire."""
         self._open.setdefault(request_id, []).append(_Open(ticket, size_bytes))
         self._count += 1
+        self._traffic.under_way += 1
         self._size_bytes += size_bytes
 
     def settle(self, request_id: RequestId) -> None:
@@ -57,12 +60,18 @@ class OpenRequests:
         if settled.ticket:
             settled.ticket.end()
         self._count -= 1
+        self._traffic.under_way -= 1
         self._size_bytes -= settled.size_bytes
         self._notify()
 
     async def settle_unanswered(self, request_id: RequestId) -> None:
         """Close a request that the SDK will not answer; it wants an async callback."""
         self.settle(request_id)
+
+    def leave(self) -> None:
+        """Take what is still open out of the traffic: the connection has ended."""
+        self._traffic.under_way -= self._count
+        self._traffic = Traffic()
 
     def abandon(self) -> None:
         """Let nobody wait any longer: answers cannot be delivered."""

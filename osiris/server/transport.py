@@ -33,6 +33,7 @@ from osiris.server.open_requests import OpenRequests
 from osiris.server.outbox import Outbox
 from osiris.server.splitter import CutLine, LineSplitter
 from osiris.server.turnstile import Ticket, Turnstile
+from osiris.service import Traffic
 
 DRAIN_S = 1.5
 READ_BYTES = 64 * 1024
@@ -205,8 +206,9 @@ class LineTransport:
         *,
         offload: Offload | None = None,
         clean: Clean = str,
+        traffic: Traffic | None = None,
     ) -> None:
-        self.requests = OpenRequests()
+        self.requests = OpenRequests(traffic)
         self._outbox = Outbox(stream, self._give_up)
         self.reader = LineReader(stream, self._outbox, self.requests, seat, offload or _in_thread)
         self.writer = LineWriter(self._outbox, self.requests, clean)

@@ -59,16 +59,16 @@ class Asked:
         cells: Directory[str, str],
         message: str,
         *,
-        reads: bool = False,
+        is_brief: bool = False,
     ) -> None:
         self.scope = trio.CancelScope()
         self.answer: str | Refusal | None = None
         self.done = trio.Event()
-        nursery.start_soon(self._ask, cells, message, reads)
+        nursery.start_soon(self._ask, cells, message, is_brief)
 
-    async def _ask(self, cells: Directory[str, str], message: str, reads: bool) -> None:  # noqa: FBT001  start_soon takes no names
+    async def _ask(self, cells: Directory[str, str], message: str, is_brief: bool) -> None:  # noqa: FBT001  start_soon takes no names
         with self.scope:
-            self.answer = await cells.ask("a", message, reads=reads)
+            self.answer = await cells.ask("a", message, is_brief=is_brief)
         self.done.set()
 
 
@@ -123,7 +123,7 @@ async def test_a_reader_that_is_cancelled_is_cut_short_and_the_actor_reloads(
 ) -> None:
     actor = Gated()
     async with cell(actor) as cells:
-        asked = Asked(nursery, cells, "x", reads=True)
+        asked = Asked(nursery, cells, "x", is_brief=True)
         await wait_all_tasks_blocked()
         asked.scope.cancel()
         await asked.done.wait()

@@ -19,9 +19,9 @@ from osiris_actors.store.contract import (
     Unit,
     Unknown,
 )
-from osiris_actors.store.lane import InlineLane
+from osiris_actors.store.lane import STUCK_AFTER_S, InlineLane
 from osiris_actors.store.memory import MemoryBackend
-from osiris_actors.writer import QUEUE_UNITS, STUCK_AFTER_S, Writer, WriterStuck
+from osiris_actors.writer import QUEUE_UNITS, Writer, WriterStuck
 
 STOPPING = Failed("stopping")
 

@@ -25,7 +25,7 @@ async def test_listeners_hear_of_what_was_committed_and_nothing_else(
     await store.commit(first)
     assert await store.commit(first) == Conflict("task/a", 2)
     await store.commit(Unit((Append("task/a", 2, ()),)))
-    assert heard == [("project/p", 1), ("task/a", 2)]
+    assert heard == [("task/a", 2), ("project/p", 1)]
     end()
     await store.commit(Unit((Append("task/a", 2, (b"3",)),)))
     assert len(heard) == 2

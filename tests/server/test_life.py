@@ -9,6 +9,7 @@ from trio.testing import MockClock
 
 from osiris.config import Settings
 from osiris.life import Attended, idle_s
+from osiris.service import Traffic
 from osiris_actors.presence import HOOK_IDLE_S, Presence
 
 SETTINGS = Settings(home="/nowhere", idle_exit_s=60)
@@ -38,7 +39,7 @@ async def test_a_hook_keeps_the_owner_and_a_look_does_not(
 ) -> None:
     presence, stopping = Presence(60), trio.Event()
 
-    answer = await Attended(QuietDesk(), presence).ask(op, {"a": 1}, b"body")
+    answer = await Attended(QuietDesk(), presence, Traffic()).ask(op, {"a": 1}, b"body")
 
     assert answer == ({"op": op, "a": 1}, b"body")
 

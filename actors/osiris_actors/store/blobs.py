@@ -26,9 +26,8 @@ _MAX_CHUNK_BYTES = CHUNK_BYTES + CHUNK_BYTES // 256 + 64  # zstd's bound for wha
 
 def pack(payload: bytes, *, level: int = 3) -> Blob:
     """Return the payload as a blob; zstd above 1 KiB if it saves a tenth or more."""
-    plain = tuple(
-        payload[start : start + CHUNK_BYTES] for start in range(0, len(payload), CHUNK_BYTES)
-    )
+    starts = range(0, len(payload), CHUNK_BYTES)
+    plain = tuple([payload[start : start + CHUNK_BYTES] for start in starts])
     sha256 = canon.sha256_hex(payload)
     if len(payload) > _COMPRESS_ABOVE_BYTES:
         small = tuple(zstd.compress(chunk, level) for chunk in plain)
@@ -43,7 +42,7 @@ def check(blob: Blob) -> None:
         raise ValueError(f"codec {blob.codec!r} is not known")
     if len(blob.chunks) != -(-blob.size // CHUNK_BYTES):
         raise ValueError(f"{len(blob.chunks)} chunks for {blob.size} bytes")
-    if any(len(chunk) > _MAX_CHUNK_BYTES for chunk in blob.chunks):
+    if max(map(len, blob.chunks), default=0) > _MAX_CHUNK_BYTES:
         raise ValueError(f"a chunk above {_MAX_CHUNK_BYTES} bytes")
 
 

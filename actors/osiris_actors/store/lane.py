@@ -15,10 +15,18 @@ import outcome
 import trio
 
 T = TypeVar("T")
+STUCK_AFTER_S = 30.0  # a job that takes longer does not come back
 
 
 class Lane(Protocol):
     """Runs one job at a time."""
+
+    def at_once(self, job: Callable[[], T], size_bytes: int) -> outcome.Outcome[T] | None:
+        """Run `job`, which writes `size_bytes`, and return its outcome; None: it must be started.
+
+        Nothing else may be under way.
+        """
+        ...
 
     def start(self, job: Callable[[], T], then: Callable[[outcome.Outcome[T]], None]) -> None:
         """Run `job`; then run `then`, which raises nothing, in the event loop with its outcome."""
@@ -39,6 +47,10 @@ class ThreadLane:
         self._name = name
         self._jobs: deque[Callable[[], None]] = deque()
         self._bell = -1
+
+    def at_once(self, job: Callable[[], T], size_bytes: int) -> outcome.Outcome[T] | None:
+        del job, size_bytes
+        return None
 
     def start(self, job: Callable[[], T], then: Callable[[outcome.Outcome[T]], None]) -> None:
         if self._bell < 0:
@@ -66,6 +78,10 @@ class ThreadLane:
 
 class InlineLane:
     """Runs jobs in the event loop: for simulation, where no thread may run."""
+
+    def at_once(self, job: Callable[[], T], size_bytes: int) -> outcome.Outcome[T] | None:
+        del job, size_bytes
+        return None
 
     def start(self, job: Callable[[], T], then: Callable[[outcome.Outcome[T]], None]) -> None:
         trio.lowlevel.spawn_system_task(self._run, job, then)

@@ -9,6 +9,7 @@ Rule 4: counters whose names are alike up to a PAGE sign are one record, a map o
 Rule 5: versions and chunk numbers in keys are big-endian, so that keys sort in their order.
 """
 
+from functools import lru_cache
 from typing import TypeVar
 
 import msgspec
@@ -73,6 +74,7 @@ def name_key(name: str) -> bytes:
     return key
 
 
+@lru_cache(4_096)
 def counter_place(name: str) -> tuple[bytes, str]:
     """Return the key of a counter's record, and its place in a page; empty: it stands alone."""
     page, sign, place = name.partition(PAGE)

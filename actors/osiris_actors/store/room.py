@@ -63,12 +63,14 @@ class Ballast:
 
 def size_bytes(unit: Unit) -> int:
     """Return about how many bytes the unit will write."""
-    appended = sum(
-        sum(map(len, append.events)) + len(append.snapshot or b"") for append in unit.appends
-    )
-    blobs = sum(sum(map(len, blob.chunks)) for blob in unit.blobs)
-    puts = sum(len(put.value or b"") for put in unit.puts)
-    return appended + blobs + puts + len(unit.reply)
+    total = len(unit.reply)
+    for append in unit.appends:
+        total += sum(map(len, append.events)) + len(append.snapshot or b"")
+    for blob in unit.blobs:
+        total += sum(map(len, blob.chunks))
+    for put in unit.puts:
+        total += len(put.value or b"")
+    return total
 
 
 def commit(units: tuple[Unit, ...], ballast: Ballast, engine: Commit) -> tuple[Outcome, ...]:

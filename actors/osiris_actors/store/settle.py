@@ -47,7 +47,7 @@ class Draft:
         return self.below(table, key)
 
     def put(self, table: Table, key: bytes, body: bytes | None) -> None:
-        if not isinstance(body, bytes | None):  # pyright: ignore[reportUnnecessaryIsInstance] - poison
+        if body is not None and not isinstance(body, bytes):  # pyright: ignore[reportUnnecessaryIsInstance] - poison
             raise TypeError(f"{table} stores bytes, not {type(body).__name__}")
         self.records[table, key] = body
 
