@@ -67,7 +67,7 @@ class _Seen:
             self.held.add(frame.sha256)
         if isinstance(frame, EventFrame):
             stamped = ev.decode(frame.event)
-            self._postings = add(self._postings, ledger.deltas("", (stamped,)))
+            self._postings = add(self._postings, dict(ledger.moves("", stamped)))
             if isinstance(stamped.event, ev.RefStored):
                 self.named.add(stamped.event.sha256)
                 self.redacted += stamped.event.redacted

@@ -227,13 +227,14 @@ class Stream(Generic[S]):
         return self._fold.to_snapshot(state) if is_due else None
 
     def _after(self, unit: Unit) -> Head:
-        append = unit.appends[0]
-        kept = append.snapshot is None
+        append, before = unit.appends[0], self._head
+        version = append.expected + len(append.events)
+        if append.snapshot is not None:
+            return Head(version)
         return Head(
-            version=append.expected + len(append.events),
-            events_since_snapshot=kept * (self._head.events_since_snapshot + len(append.events)),
-            bytes_since_snapshot=kept
-            * (self._head.bytes_since_snapshot + sum(map(len, append.events))),
+            version,
+            events_since_snapshot=before.events_since_snapshot + len(append.events),
+            bytes_since_snapshot=before.bytes_since_snapshot + sum(map(len, append.events)),
         )
 
     async def _settle(self, outcome: Outcome, step: Step) -> Answer | Refusal | None:

@@ -18,9 +18,10 @@ PREFIXES = ("ledger/", cache_model.COUNTERS, factor.COUNTERS)
 
 def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
     """Return the counter changes of a stream's events."""
-    stamped = tuple(events)
-    totals = ledger.deltas(stream, stamped)
-    for each in stamped:
+    totals: dict[str, int] = {}
+    for each in events:
+        for name, amount in ledger.moves(stream, each):
+            totals[name] = totals.get(name, 0) + amount
         if isinstance(each.event, ev.UsageDeclared):
             for name in _observed(each.event):
                 totals[name] = totals.get(name, 0) + 1

@@ -162,18 +162,18 @@ def _moves_seal(event: ev.Event) -> bool:
 
 def _of_event(stream: str, version: int, at: ev.Stamped, after: TaskState | None) -> Puts:
     match at.event:
-        case ev.TaskStarted() | ev.TaskClosed() if after is not None:
-            return _task(after, at)
-        case ev.Bound(nonce) | ev.TaskResumed(nonce) if after is not None:
-            task = after.task.encode()
-            return (f"bound/{nonce}/{agent_key(at.by)}", task), (f"bound/{nonce}/", task)
+        case ev.ActionObserved() as seen:
+            return _call(version, at, seen, after) if seen.project and after is not None else ()
         case ev.RefStored() as ref:
             known = RefEntry(
                 ref.sha256, ref.size, ref.tokens, ref.tool, ref.door, at.at_ms, at.by, ref.path
             )
             return ((f"ref/{stream}/{ref.sha256}", _encoder.encode(known)),)
-        case ev.ActionObserved() as seen:
-            return _call(version, at, seen, after) if seen.project and after is not None else ()
+        case ev.TaskStarted() | ev.TaskClosed() if after is not None:
+            return _task(after, at)
+        case ev.Bound(nonce) | ev.TaskResumed(nonce) if after is not None:
+            task = after.task.encode()
+            return (f"bound/{nonce}/{agent_key(at.by)}", task), (f"bound/{nonce}/", task)
         case ev.SnapshotTaken(item, seal) if after is not None:
             return ((f"snap/{after.task}/{item}", seal.encode()),)
         case ev.KeptOut() as kept if kept.session:

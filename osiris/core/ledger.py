@@ -11,7 +11,7 @@ Rule 5: each amount is also in one cell, by day, agent, task and source; cells s
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from osiris.core import events as ev
@@ -75,29 +75,19 @@ def day_of(at_ms: int) -> str:
     return f"{at_ms // 86_400_000:06d}"
 
 
-def deltas(stream: str, events: Iterable[ev.Stamped]) -> dict[str, int]:
-    """Return the counter changes of a unit: the accounts of all, and the cells."""
-    totals: dict[str, int] = {}
-    for stamped in events:
-        if isinstance(stamped.event, _POSTED):
-            for name, amount in _moves(stream, stamped):
-                totals[name] = totals.get(name, 0) + amount
-    return totals
-
-
-_POSTED = (ev.Charged, ev.KeptOut)
-
-
-def _moves(stream: str, stamped: ev.Stamped) -> list[tuple[str, int]]:
-    """Return the changes of the accounts of all, then those of the event's cell."""
-    at, event = _cell(stream, stamped), stamped.event
-    moves = [(ALL + name, amount) for name, amount in postings(event).items()]
+def moves(stream: str, stamped: ev.Stamped) -> list[tuple[str, int]]:
+    """Return the counter changes of an event: the accounts of all, then those of its cell."""
+    event = stamped.event
+    if not isinstance(event, ev.Charged | ev.KeptOut):
+        return []
+    at = _cell(stream, stamped)
+    found = [(ALL + name, amount) for name, amount in postings(event).items()]
     if isinstance(event, ev.Charged):
-        moves.append((f"{ALL}calls", event.calls))
-        moves += [(f"{at}overhead/{kind}", amount) for kind, amount in event.tokens.items()]
-    elif isinstance(event, ev.KeptOut):
-        moves.append((f"{at}kept_out/{event.proof}/{event.source}", event.tokens))
-    return moves
+        found.append((f"{ALL}calls", event.calls))
+        found += [(f"{at}overhead/{kind}", amount) for kind, amount in event.tokens.items()]
+    else:
+        found.append((f"{at}kept_out/{event.proof}/{event.source}", event.tokens))
+    return found
 
 
 def _cell(stream: str, stamped: ev.Stamped) -> str:
