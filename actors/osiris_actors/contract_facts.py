@@ -10,7 +10,7 @@ from osiris.core import budget, index, refs
 from osiris.core.decision import Child
 from osiris.core.handoff import Contract
 from osiris.core.index import RefEntry
-from osiris.core.task_state import TaskState, apply, from_snapshot, to_snapshot
+from osiris.core.task_state import TaskState, apply, from_snapshot, to_snapshot, with_costs
 from osiris_actors.store.contract import Store
 from osiris_actors.stream import Fold, Stream, Tools
 
@@ -55,7 +55,8 @@ async def child_of(tools: Tools, contract: Contract | None) -> Child | None:
         return None
     stream = Stream[TaskState](f"task/{contract.child}", TASK_FOLD, tools)
     await stream.load()
-    state = stream.state
+    state, due = stream.state, tools.charges.due_of(stream.name)
+    state = state if due is None else with_costs(state, due)
     return Child(state.holder, state.version, budget.spent(state, tools.env.now_ms()))
 
 

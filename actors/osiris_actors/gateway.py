@@ -96,7 +96,7 @@ class Gateway:
         stream = routing.note_stream(caller, command)
         target = refused or await self._target(caller, command, key, stream, turn)
         if isinstance(target, Refusal):
-            return self._refused(caller, target, self._counted(taken))
+            return self._refused(caller, target, self.system.ingest.counted(taken))
         call = _call_of(command)
         asked = task.Ask(
             command=command,
@@ -225,10 +225,7 @@ class Gateway:
         if isinstance(result, Answer):
             return result
         found = result if isinstance(result, Refusal) else routing.BROKEN
-        return self._refused(caller, found, self._counted(taken))
-
-    def _counted(self, taken: Ingested) -> int:
-        return self.tools.count(taken.said).n if taken.said else taken.arguments
+        return self._refused(caller, found, self.system.ingest.counted(taken))
 
     def _refused(self, caller: Caller, why: Refusal, arguments: int) -> Answer:
         text = why.text()

@@ -61,7 +61,7 @@ class Raw(Struct, frozen=True):
 class Ingested(Struct, frozen=True):
     """A call in its final form; `content` is the hash of what was asked, `arguments` in tokens.
 
-    `said` are the arguments of a call that does not wait until they are counted.
+    `said` are arguments that are counted after the answer; `arguments` counts the others.
     """
 
     command: Command
@@ -131,37 +131,39 @@ class Ingest:
     ) -> Ingested | Refused:
         read = await self._files.read(path, caller.roots)
         if isinstance(read, Refusal):
-            return Refused(read, taken.arguments)
+            return Refused(read, self.counted(taken))
         call = _call(command) if command.kind == "action" else None
         raw = Raw(read.text, command.tool or "read", "path", path, call, read.mtime_ns)
         payload, blob = await self.payload(raw)
         content = canon.hexdigest("content", [taken.content, payload.sha256])
-        return Ingested(command, content, taken.arguments, "", payload, blob)
+        return Ingested(command, content, taken.arguments, taken.said, payload, blob)
 
     def _parse(self, tool: str, arguments: Mapping[str, Any]) -> Ingested | Refused:
         clean, text, hits = self._clean(arguments)
         whole = clean if text is None else {**clean, "result": text}
         shown = canon.canonical_json(clean)
         command = commands.parse(tool, whole)
-        if isinstance(command, Precheck) and len(shown) <= INLINE:
-            return Ingested(command, "", 0, shown.decode())
-        size = self.count(shown.decode()).n
+        said = shown.decode()
+        if len(shown) > INLINE or not _may_owe(command):
+            said, size = "", self.count(said).n
+        else:
+            size = 0
         if isinstance(command, Refusal):
             return Refused(command, size + self._tokens(text))
         if isinstance(command, Precheck | Recall):  # never stored under a key
-            return Ingested(command, "", size)
+            return Ingested(command, "", size, said)
         content = canon.hexdigest("content", [tool, shown, text if isinstance(text, str) else ""])
         match command:
             case Handoff(op="return", result=str(result_text)):
                 raw = Raw(result_text, "handoff", "result")
                 built = self._built(raw, hits)
-                return Ingested(command, content, size + built[0].tokens, "", *built)
+                return Ingested(command, content, size + built[0].tokens, said, *built)
             case Observe(kind="action", result=str(result_text)):
                 raw = Raw(result_text, command.tool or "", "result", "", _call(command))
                 built = self._built(raw, hits)
-                return Ingested(command, content, size + built[0].tokens, "", *built)
+                return Ingested(command, content, size + built[0].tokens, said, *built)
             case _:
-                return Ingested(command, content, size + self._tokens(text))
+                return Ingested(command, content, size + self._tokens(text), said)
 
     def _clean(self, arguments: Mapping[str, Any]) -> tuple[dict[str, Any], Any, int]:
         """Return the arguments without `result`, the result, and how many secrets it held.
@@ -207,9 +209,19 @@ class Ingest:
     async def _away(self, size: int, work: Callable[[], T]) -> T:
         return work() if size <= INLINE else await self._env.run_sync(work)
 
-    @staticmethod
-    def _refused(code: str, what: str, fix: str, taken: Ingested) -> Refused:
-        return Refused(Refusal(code, what, fix), taken.arguments)
+    def counted(self, taken: Ingested) -> int:
+        """Return the tokens of all arguments of a call."""
+        return taken.arguments + (self.count(taken.said).n if taken.said else 0)
+
+    def _refused(self, code: str, what: str, fix: str, taken: Ingested) -> Refused:
+        return Refused(Refusal(code, what, fix), self.counted(taken))
+
+
+def _may_owe(command: Command | Refusal) -> bool:
+    """Say whether the arguments of a call may be counted after its answer."""
+    if isinstance(command, Observe):
+        return command.kind == "action"
+    return isinstance(command, Precheck)
 
 
 def _call(command: Observe) -> Call:

@@ -48,7 +48,7 @@ class ScopeActor:
 
     async def _decide(self, ask: Ask, command: Observe) -> Answer:
         label = "" if ask.payload is None else source(command.tool or "put")
-        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob, label)
+        step = Step(ask.agent, ask.key.at_ms, ask.key, ask.arguments, ask.blob, label, ask.said)
         for _ in range(ATTEMPTS):
             await self.stream.catch_up()
             answer = await self.stream.known(ask.key)

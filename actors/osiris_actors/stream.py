@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar, cast
 
 import msgspec
-import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -23,11 +22,12 @@ from osiris.core.task_state import TaskState
 from osiris.core.tokens import Count
 from osiris.prices_data import PriceBook
 from osiris.service import Answer
-from osiris_actors import charges, units
+from osiris_actors import charges, owing, units
 from osiris_actors.answers import answered, kept, refusal
 from osiris_actors.charges import Charges, Pending
 from osiris_actors.env import Env
 from osiris_actors.loopguard import PREFIX, KnownCalls
+from osiris_actors.owing import Owed
 from osiris_actors.store.contract import (
     SNAPSHOT_BYTES,
     SNAPSHOT_EVENTS,
@@ -109,18 +109,33 @@ class Stream(Generic[S]):
         assert isinstance(reply, Reply)
         parts = replies.parts(reply)
         answer = Answer(replies.joined(parts), reply.is_error)
+        commit = self._commit_owing if owing.may_wait(decision, step) else self._commit_charged
+        outcome = await commit(decision, step, kept(answer), parts)
+        return answer if isinstance(outcome, Committed) else await self._settle(outcome, step)
+
+    async def _commit_owing(
+        self, decision: Decision, step: Step, reply: bytes, parts: Mapping[str, str]
+    ) -> Outcome:
+        """Commit a decision whose costs are booked by a later unit."""
+        owed = owing.owed(self.name, step, parts)
+        unit, state = self._unit(decision, step, reply, (), (owed.put(),))
+        return await self._submit(unit, state, owed=owed)
+
+    async def _commit_charged(
+        self, decision: Decision, step: Step, reply: bytes, parts: Mapping[str, str]
+    ) -> Outcome:
+        """Commit a decision with its costs and all that are pending."""
         cost = self._cost(parts, step, delivered=decision.delivered)
         pending = self.tools.charges.take(self.name)
         charged = charges.event(pending, cost, calls=1)
-        unit, state = self._unit(decision, step, kept(answer), charged)
-        outcome = await self._submit(unit, state, pending)
-        return answer if isinstance(outcome, Committed) else await self._settle(outcome, step)
+        unit, state = self._unit(decision, step, reply, (charged,), owing.removals(pending))
+        return await self._submit(unit, state, pending)
 
     async def flush(self) -> None:
         """Commit what calls cost since the last unit."""
-        pending = self.tools.charges.take(self.name)
-        if pending is not None:
+        if self.tools.charges.has(self.name):
             await self.catch_up()
+            pending = self.tools.charges.take(self.name)
             await self._book(charges.event(pending, {}, calls=0), pending)
 
     async def book(self, event: ev.Event) -> Outcome:
@@ -132,31 +147,44 @@ class Stream(Generic[S]):
         holder = self.state.holder if isinstance(self.state, TaskState) else ""
         by = holder if isinstance(event, ev.Charged) and holder else NOBODY
         stamped = ev.Stamped(self.tools.env.now_ms(), by, event)
-        unit, state = self._build((stamped,), Unit())
+        unit, state = self._build((stamped,), Unit(puts=owing.removals(pending)))
         return await self._submit(unit, state, pending)
 
-    async def _submit(self, unit: Unit, state: S, pending: Pending | None) -> Outcome:
-        """Commit and apply; what did not happen leaves the pending costs pending."""
-        before = self._head.version
+    async def _submit(
+        self, unit: Unit, state: S, pending: Pending | None = None, owed: Owed | None = None
+    ) -> Outcome:
+        """Commit and apply. What may be stored owes its costs, what may not be leaves them pending.
+
+        Where nobody can tell, a cost is so booked once too often, and never not at all.
+        """
+        may_be = is_stored = False
         try:
             outcome = await self.tools.store.commit(unit)
-        except trio.Cancelled:  # taken back before it began
-            self.tools.charges.put_back(self.name, pending)
-            raise
-        if isinstance(outcome, Committed):
-            self.state, self._head = state, self._after(unit)
-            for put in unit.puts:
-                if put.key.startswith(PREFIX):
-                    self.tools.calls.note(put.key)
+            may_be = isinstance(outcome, Committed | Unknown)
+            if isinstance(outcome, Committed):
+                self._grow(unit, state)
+            else:
+                await self.load()
+                may_be = may_be and await self._holds(unit)
+            is_stored = may_be
             return outcome
-        happened = False
-        try:
-            await self.load()
-            happened = isinstance(outcome, Unknown) and self._head.version > before
         finally:
-            if not happened:
+            if not is_stored:
                 self.tools.charges.put_back(self.name, pending)
-        return outcome
+            if may_be and owed is not None:
+                owed.tell(self.tools.charges)
+
+    async def _holds(self, unit: Unit) -> bool:
+        """Say whether the events of `unit` stand where it would have put them."""
+        append = unit.appends[0]
+        found = await self.tools.store.history(self.name, append.expected, len(append.events))
+        return tuple(raw for _, raw in found) == append.events
+
+    def _grow(self, unit: Unit, state: S) -> None:
+        self.state, self._head = state, self._after(unit)
+        for put in unit.puts:
+            if put.key.startswith(PREFIX):
+                self.tools.calls.note(put.key)
 
     def rendered(
         self, answer: Answer | Refusal | Reply, step: Step, *, delivered: int = 0
@@ -167,8 +195,8 @@ class Stream(Generic[S]):
         parts = replies.parts(answer)
         is_there = not isinstance(self.state, TaskState) or bool(self.state.task)
         payer = self.name if is_there else step.payer or self.name
-        if step.said:
-            self.tools.charges.owe(payer, {"arguments": step.said, **parts})
+        if step.said and not delivered:
+            owing.owed(payer, step, parts).tell(self.tools.charges)
         else:
             self.tools.charges.add(payer, self._cost(parts, step, delivered=delivered))
         return Answer(replies.joined(parts), answer.is_error)
@@ -176,6 +204,8 @@ class Stream(Generic[S]):
     def _cost(self, parts: Mapping[str, str], step: Step, *, delivered: int) -> dict[str, int]:
         """Return the tokens a call puts before the model, by kind."""
         tokens = {"arguments": step.arguments}
+        if step.said:
+            tokens["arguments"] += self.tools.count(step.said).n
         for kind, text in parts.items():
             tokens[kind] = self.tools.count(text).n
         if delivered:
@@ -183,11 +213,17 @@ class Stream(Generic[S]):
         return overhead.labelled(tokens, step.source) if step.source else tokens
 
     def _unit(
-        self, decision: Decision, step: Step, reply: bytes, charged: ev.Charged
+        self,
+        decision: Decision,
+        step: Step,
+        reply: bytes,
+        more: tuple[ev.Event, ...],
+        entries: tuple[Put, ...],
     ) -> tuple[Unit, S]:
-        stamped = units.stamped(step, (*decision.events, charged))
+        """Return the unit of a decision and of `more` events, and the state after it."""
+        stamped = units.stamped(step, (*decision.events, *more))
         above = self.state.ancestors if isinstance(self.state, TaskState) else ()
-        frame = units.framed(decision, step, reply, above)
+        frame = units.framed(decision, step, reply, above, entries)
         unit, state = self._build(stamped, frame, cast("tuple[S, ...]", decision.states))
         if decision.opens is not None:
             unit = units.opened(unit, decision.opens, step)
@@ -215,7 +251,7 @@ class Stream(Generic[S]):
         unit = replace(
             frame,
             appends=(append, *frame.appends),
-            puts=tuple(puts),
+            puts=(*frame.puts, *puts),
             deltas=(*frame.deltas, *deltas),
         )
         return unit, state

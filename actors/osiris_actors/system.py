@@ -1,7 +1,8 @@
 """The running whole: writer, actors and their directories in one nursery.
 
 Rule 1: the writer's death ends the service; every other actor is supervised one for one.
-Rule 2: pending costs are committed within FLUSH_S, and on the way out before the writer stops.
+Rule 2: pending costs are committed within FLUSH_S, and on the way out before the writer stops;
+        what the owner before left owing is pending from the start.
 """
 
 from collections.abc import AsyncGenerator
@@ -15,6 +16,7 @@ from osiris.core.errors import Refusal
 from osiris.core.handoff import LEASE_S
 from osiris.core.index import CallEntry
 from osiris.core.task_state import TaskState
+from osiris_actors import owing
 from osiris_actors.charges import FLUSH_S
 from osiris_actors.clock import Clock
 from osiris_actors.ingest import Ingest
@@ -74,6 +76,7 @@ class System:
         self.nursery.start_soon(one_for_one, "loopguard", self.loopguard, self.guard.handle)
         self.nursery.start_soon(one_for_one, "ledger", self.ledger, book.handle)
         self.nursery.start_soon(kept_running, "charges", self._flush_in_time)
+        self.nursery.start_soon(kept_running, "counting", self.tools.charges.count_along)
         self.nursery.start_soon(kept_running, "clock", self.clock.run)
         self.refstore.start(self.nursery)
 
@@ -111,6 +114,8 @@ async def running(
         await outer.start(writer.run)
         async with trio.open_nursery() as nursery:
             system = System(nursery, ingest, tools, options)
+            if tools.store.trouble() is None:
+                await owing.take_over(tools.store, tools.charges)
             system.start()
             try:
                 yield system

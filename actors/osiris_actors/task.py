@@ -15,7 +15,7 @@ from osiris.core.ledger import day_of, source
 from osiris.core.memory import Entry
 from osiris.core.observing import pin_id
 from osiris.core.planning import split_pinned
-from osiris.core.task_state import TaskState
+from osiris.core.task_state import TaskState, with_costs
 from osiris.service import Answer, Caller
 from osiris_actors import schemas
 from osiris_actors.answers import CONTENDED
@@ -58,7 +58,7 @@ class Flush(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True):
-    """Return the state as of the head, committing nothing."""
+    """Return the state as of the head, with the costs that are pending, committing nothing."""
 
 
 class Expire(Struct, frozen=True):
@@ -110,7 +110,7 @@ class TaskActor:
                 return None
             case Look():
                 await self.stream.catch_up()
-                return self.stream.state
+                return self._as_of_now()
             case Expire():
                 return await self._expire(message)
             case Rearm(due, version):
@@ -152,13 +152,20 @@ class TaskActor:
             facts = await self._facts(ask)
             if text is not None:
                 facts = await self._text_facts(ask.command, text, facts)
-            decision = decide(self.stream.state, ask.command, facts)
+            decision = decide(self._as_of_now(ask.command), ask.command, facts)
             if not is_checked and not decision.events:
                 continue
             answer = await self.stream.commit(decision, step)
             if answer is not None:
                 return self.stream.rendered(answer, step)
         return self.stream.rendered(CONTENDED, step)
+
+    def _as_of_now(self, command: Command | None = None) -> TaskState:
+        """Return the state with the costs that are pending; what an observe adds to it has them."""
+        due = None
+        if not isinstance(command, Observe | Precheck):
+            due = self.tools.charges.due_of(self.stream.name)
+        return self.stream.state if due is None else with_costs(self.stream.state, due)
 
     async def _expire(self, expire: Expire) -> bool:
         """Return whether the lease is over; False when the child has moved meanwhile."""

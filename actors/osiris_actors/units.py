@@ -36,13 +36,20 @@ def stamped(step: Step, events: tuple[ev.Event, ...]) -> tuple[ev.Stamped, ...]:
     return tuple([ev.Stamped(step.at_ms, step.by, event) for event in events])
 
 
-def framed(decision: Decision, step: Step, reply: bytes, above: tuple[Ancestor, ...]) -> Unit:
+def framed(
+    decision: Decision,
+    step: Step,
+    reply: bytes,
+    above: tuple[Ancestor, ...],
+    puts: tuple[Put, ...] = (),
+) -> Unit:
     """Return the unit of a decision without its events; `above`: the contracts it works under."""
     return Unit(
         appends=tuple([Append(stream, version, ()) for stream, version in decision.holds]),
         deltas=tuple([Delta(r.counter, r.amount, r.ceiling) for r in decision.reservations]),
         guards=tuple([Guard(ancestor.contract, ancestor.fence) for ancestor in above]),
         bumps=tuple([Bump(contract, value) for contract, value in decision.bumps]),
+        puts=puts,
         blobs=() if step.blob is None else (step.blob,),
         key=step.key,
         reply=reply,

@@ -4,6 +4,9 @@ Written `stub` or `stub/shell`. States keep kinds alone; the ledger's cells keep
 """
 
 from collections.abc import Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
 
 KINDS = ("schema", "instructions", "arguments", "reply", "manifest", "stub", "recall")
 
@@ -11,9 +14,9 @@ KINDS = ("schema", "instructions", "arguments", "reply", "manifest", "stub", "re
 SHOWN = frozenset(("reply", "manifest", "stub", "recall"))  # what OSIRIS puts before the model
 
 
-def labelled(tokens: Mapping[str, int], source: str) -> dict[str, int]:
+def labelled(costs: Mapping[str, T], source: str) -> dict[str, T]:
     """Return what a call cost, each kind with the source of its payload; empty for none."""
-    return {f"{kind}/{source}" if source else kind: amount for kind, amount in tokens.items()}
+    return {f"{kind}/{source}" if source else kind: cost for kind, cost in costs.items()}
 
 
 def shown(tokens: Mapping[str, int]) -> int:

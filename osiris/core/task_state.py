@@ -202,7 +202,16 @@ def _kept(state: TaskState, event: ev.KeptOut, _: ev.Stamped) -> Change:
     return {**kept, "recent_refs": recent, "shown": max(0, state.shown - gone)}
 
 
+def with_costs(state: TaskState, event: ev.Charged) -> TaskState:
+    """Return `state` with costs that are not committed yet, at the same version."""
+    return replace(state, **_costs(state, event))
+
+
 def _charged(state: TaskState, event: ev.Charged, _: ev.Stamped) -> Change:
+    return _costs(state, event)
+
+
+def _costs(state: TaskState, event: ev.Charged) -> Change:
     charged = overhead.grown(state.charged, event.tokens)
     told = state.told + overhead.shown(event.tokens)
     return {"charged": charged, "calls": state.calls + event.calls, "told": told}

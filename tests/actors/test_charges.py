@@ -2,7 +2,7 @@
 
 from osiris.core import tokens
 from osiris.core.tokens import Count
-from osiris_actors.charges import OWED, Charges, Pending
+from osiris_actors.charges import MOST_OWED, Charges, Pending
 
 
 def counted(text: str) -> Count:
@@ -52,10 +52,10 @@ async def test_more_texts_than_are_kept_are_counted_at_once() -> None:
         return counted(text)
 
     charges = Charges(count)
-    for _ in range(OWED):
+    for _ in range(MOST_OWED):
         charges.owe("task/a", {"reply": "x"})
 
-    assert len(asked) == OWED
+    assert len(asked) == MOST_OWED
     taken = charges.take("task/a")
     assert taken is not None
-    assert (taken.tokens, taken.calls) == ({"reply": OWED}, OWED)
+    assert (taken.tokens, taken.calls) == ({"reply": MOST_OWED}, MOST_OWED)

@@ -53,7 +53,7 @@ async def test_a_report_has_plan_decisions_work_refs_net_and_money(tmp_path: Pat
     assert [(ref["tool"], ref["path"]) for ref in document["stored"]] == [("Bash", "/p/log.txt")]
     assert document["net"] == document["kept_out"] - document["overhead"]
     assert (document["usd"], document["budget"]) == (0.006, {"calls": 99})
-    assert document["spent"]["calls"] == 6
+    assert document["spent"]["calls"] == 7
     for line in (
         "- [x] look",
         "- [ ] mend",

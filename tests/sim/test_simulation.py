@@ -7,8 +7,9 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from osiris_actors import supervisor
-from osiris_actors.store.contract import Committed, Outcome, Unit
+from osiris_actors import owing, supervisor
+from osiris_actors.charges import Charges
+from osiris_actors.store.contract import Committed, Outcome, Store, Unit
 from osiris_actors.writer import Writer
 from tests.sim import deterministic
 from tests.sim.simulate import simulate
@@ -120,6 +121,15 @@ class ExpiresWithoutLooking(Writer):
 )
 def test_the_oracle_catches_a_seeded_defect(mutant: type[Writer]) -> None:
     assert any(_is_caught(mutant, seed) for seed in range(LONGEST_HUNT))
+
+
+def test_the_oracle_catches_debts_that_nobody_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def forget(_store: Store, _charges: Charges) -> None:
+        pass
+
+    monkeypatch.setattr(owing, "take_over", forget)
+
+    assert any(_is_caught(Writer, seed) for seed in range(LONGEST_HUNT))
 
 
 @pytest.mark.parametrize("crashes", [2, 1 << 30], ids=["too soon", "never"])

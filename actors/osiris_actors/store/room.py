@@ -69,7 +69,7 @@ def size_bytes(unit: Unit) -> int:
     for blob in unit.blobs:
         total += sum(map(len, blob.chunks))
     for put in unit.puts:
-        total += len(put.value or b"")
+        total += len(put.key) + len(put.value or b"")
     return total
 
 
