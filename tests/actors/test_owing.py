@@ -128,7 +128,7 @@ async def test_debts_that_cannot_be_read_keep_nobody_from_serving(
         left = backend.reopen(fault=failing("read"))
     async with system(left) as (agent, _):
         assert "could not be read" in caplog.text
-        left.fault = lambda _: None
+        left.fault = failing("nothing")
         agent.calls = 10
         assert "task=" in (await agent.call("plan", mode="status", task=stream[5:])).text
     assert len(owed(left)) == 1
