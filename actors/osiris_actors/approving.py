@@ -16,7 +16,7 @@ from osiris.core.invariant_rules import Rules
 from osiris.core.task_state import TaskState
 from osiris_actors.gateway import Gateway
 from osiris_actors.store.contract import Store
-from osiris_actors.task import Approve
+from osiris_actors.task_messages import Approve
 
 Found = tuple[dict[str, Any], bytes]
 Operation = Callable[[Mapping[str, Any], bytes], Awaitable[Found | Refusal]]

@@ -16,7 +16,7 @@ from msgspec import Struct
 from osiris.core import index
 from osiris.core.index import Due
 from osiris_actors.store.contract import Store
-from osiris_actors.task import Expire, Rearm
+from osiris_actors.task_messages import Expire, Rearm
 
 TICK_S = 30.0
 MOST = 100_000

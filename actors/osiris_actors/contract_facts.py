@@ -11,8 +11,9 @@ from osiris.core.decision import Child
 from osiris.core.handoff import Contract
 from osiris.core.index import RefEntry
 from osiris.core.task_state import TaskState, apply, from_snapshot, to_snapshot, with_costs
+from osiris_actors.folded import Fold
 from osiris_actors.store.contract import Store
-from osiris_actors.stream import Fold, Stream, Tools
+from osiris_actors.stream import Stream, Tools
 
 TASK_FOLD = Fold(TaskState(), apply, to_snapshot, from_snapshot)
 

@@ -19,7 +19,7 @@ from osiris.core.index import RefEntry
 from osiris.core.manifest import manifest
 from osiris.core.tokens import RULER
 from osiris.service import Answer, Caller
-from osiris_actors import answers, auditing, routing, task
+from osiris_actors import answers, auditing, routing
 from osiris_actors.approving import Approving, approvals_of
 from osiris_actors.gateway import Gateway
 from osiris_actors.ingest import Raw
@@ -28,6 +28,7 @@ from osiris_actors.ledger import Accounts, Balance
 from osiris_actors.recalling import Source
 from osiris_actors.refstore import Fetch
 from osiris_actors.store.contract import CHUNK_BYTES, Key, StoreDamaged, StoreUnavailable
+from osiris_actors.task_messages import Ask
 
 Args = Mapping[str, Any]
 Found = tuple[dict[str, Any], bytes]
@@ -189,7 +190,7 @@ class RuntimeDesk:
             await self.store.put_blob(blob)
         key = Key(f"put/{self.system.tools.env.token()}", "", self.system.tools.env.now_ms())
         piped = f" | osiris put --tool {tool}"
-        asked = task.Ask(
+        asked = Ask(
             command=Observe("action", tool=tool),
             caller=caller,
             agent=caller.agent,

@@ -11,11 +11,12 @@ from osiris.core.commands import Plan
 from osiris.core.errors import Refusal
 from osiris.core.manifest import manifest
 from osiris.service import Answer, Caller
-from osiris_actors import routing, task
+from osiris_actors import routing
 from osiris_actors.mailbox import DIED
 from osiris_actors.refstore import Fetch
 from osiris_actors.store.contract import Key
 from osiris_actors.system import System
+from osiris_actors.task_messages import Ask
 
 RAW_BYTES = 1 << 20
 NO_RESOURCE = Refusal(
@@ -58,7 +59,7 @@ class Documents:
         env = self._system.tools.env
         parts = ("resource", caller.nonce, env.token())
         key = Key(canon.hexdigest("key", parts), "", env.now_ms())
-        ask = task.Ask(Plan("status", task=name), caller, "", key, 0, acting=name)
+        ask = Ask(Plan("status", task=name), caller, "", key, 0, acting=name)
         answer = await self._system.tasks.ask(f"task/{name}", ask)
         return answer if isinstance(answer, Answer | Refusal) else DIED
 

@@ -14,7 +14,7 @@ from osiris.core.index import CallEntry
 from osiris.core.replies import Reply
 from osiris.core.task_state import TaskState
 from osiris.service import Answer, Ask, Caller, Turn
-from osiris_actors import answers, loopguard, reports, routing, task
+from osiris_actors import answers, loopguard, reports, routing, task_messages
 from osiris_actors.answers import refusal
 from osiris_actors.checks import Checks
 from osiris_actors.documents import Documents
@@ -98,7 +98,7 @@ class Gateway:
         if isinstance(target, Refusal):
             return self._refused(caller, target, self.system.ingest.counted(taken))
         call = _call_of(command)
-        asked = task.Ask(
+        asked = task_messages.Ask(
             command=command,
             caller=caller,
             agent=caller.agent if stream else routing.holder(caller, command),
@@ -136,7 +136,7 @@ class Gateway:
         return Target(name, acting=name)
 
     async def _to_task(
-        self, caller: Caller, name: str, asked: task.Ask, taken: Ingested, turn: Turn
+        self, caller: Caller, name: str, asked: task_messages.Ask, taken: Ingested, turn: Turn
     ) -> Answer:
         binds = _binds(asked, name)
         if binds:
@@ -234,7 +234,7 @@ class Gateway:
         return Answer(text, why.is_error)
 
 
-def _binds(asked: task.Ask, name: str) -> str:
+def _binds(asked: task_messages.Ask, name: str) -> str:
     """Return the task that the caller is bound to once `asked` has succeeded; empty: no change."""
     command = asked.command
     if isinstance(command, Handoff):

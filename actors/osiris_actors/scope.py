@@ -10,8 +10,9 @@ from osiris.core.memory import ScopeState, apply_scope, scope_from_snapshot, sco
 from osiris.service import Answer
 from osiris_actors import memories, routing
 from osiris_actors.answers import CONTENDED
-from osiris_actors.stream import ATTEMPTS, Fold, Stream, Tools
-from osiris_actors.task import Ask, Flush, Look
+from osiris_actors.folded import Fold
+from osiris_actors.stream import ATTEMPTS, Stream, Tools
+from osiris_actors.task_messages import Ask, Flush, Look
 from osiris_actors.units import Step
 
 SCOPE_FOLD = Fold(ScopeState(), apply_scope, scope_to_snapshot, scope_from_snapshot)

@@ -1,4 +1,4 @@
-"""What task and scope actors share: load, catch up, commit, apply.
+"""What task and scope actors share: commit, apply, and what calls cost.
 
 Rule 1: the state changes on the line after the commit and nowhere else.
 Rule 2: on anything but Committed the state is dropped and loaded again before it is used.
@@ -6,7 +6,7 @@ Rule 3: an Unknown outcome is looked up by its key before anything is answered.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar, cast
+from typing import TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -26,17 +26,15 @@ from osiris_actors import charges, owing, units
 from osiris_actors.answers import answered, kept, refusal
 from osiris_actors.charges import Charges, Pending
 from osiris_actors.env import Env
+from osiris_actors.folded import Fold, Folded
 from osiris_actors.loopguard import PREFIX, KnownCalls
 from osiris_actors.owing import Owed
 from osiris_actors.store.contract import (
-    SNAPSHOT_BYTES,
-    SNAPSHOT_EVENTS,
     Append,
     Committed,
     Conflict,
     Delta,
     Duplicate,
-    Head,
     Key,
     Outcome,
     Put,
@@ -51,15 +49,6 @@ S = TypeVar("S")
 ATTEMPTS = 8
 
 
-class Fold(Struct, Generic[S], frozen=True):
-    """The pure half of a stream: how a state begins, grows and is kept."""
-
-    empty: S
-    apply: Callable[[S, ev.Stamped], S]
-    to_snapshot: Callable[[S], bytes]
-    from_snapshot: Callable[[bytes], S | None]
-
-
 class Tools(Struct, frozen=True):
     """What every stream actor is given."""
 
@@ -71,28 +60,12 @@ class Tools(Struct, frozen=True):
     prices: PriceBook = msgspec.field(default_factory=PriceBook)
 
 
-class Stream(Generic[S]):
+class Stream(Folded[S]):
     """One stream's state and the way to change it."""
 
     def __init__(self, name: str, fold: Fold[S], tools: Tools) -> None:
-        self.name = name
-        self.state = fold.empty
+        super().__init__(name, fold, tools.store)
         self.tools = tools
-        self._fold = fold
-        self._head = Head()
-
-    async def load(self) -> None:
-        """Read the newest snapshot and what follows it."""
-        self.state, self._head = self._fold.empty, Head()
-        await self._read(0)
-
-    async def catch_up(self) -> None:
-        """Make the state that of the stream's head."""
-        head = await self.tools.store.head(self.name)
-        if head.version < self._head.version:
-            await self.load()
-        elif head.version != self._head.version:
-            await self._read(self._head.version)
 
     async def known(self, key: Key | None) -> Answer | Refusal | None:
         """Return the answer already given under `key`, or why there is none."""
@@ -165,7 +138,7 @@ class Stream(Generic[S]):
                 self._grow(unit, state)
             else:
                 await self.load()
-                may_be = may_be and await self._holds(unit)
+                may_be = may_be and await self._holds(unit.appends[0])
             is_stored = may_be
             return outcome
         finally:
@@ -174,14 +147,8 @@ class Stream(Generic[S]):
             if may_be and owed is not None:
                 owed.tell(self.tools.charges)
 
-    async def _holds(self, unit: Unit) -> bool:
-        """Say whether the events of `unit` stand where it would have put them."""
-        append = unit.appends[0]
-        found = await self.tools.store.history(self.name, append.expected, len(append.events))
-        return tuple(raw for _, raw in found) == append.events
-
     def _grow(self, unit: Unit, state: S) -> None:
-        self.state, self._head = state, self._after(unit)
+        self.state, self._head = state, self._after(unit.appends[0])
         for put in unit.puts:
             if put.key.startswith(PREFIX):
                 self.tools.calls.note(put.key)
@@ -256,23 +223,6 @@ class Stream(Generic[S]):
         )
         return unit, state
 
-    def _snapshot(self, state: S, raw: tuple[bytes, ...]) -> bytes | None:
-        events = self._head.events_since_snapshot + len(raw)
-        size = self._head.bytes_since_snapshot + sum(map(len, raw))
-        is_due = events >= SNAPSHOT_EVENTS or size >= SNAPSHOT_BYTES
-        return self._fold.to_snapshot(state) if is_due else None
-
-    def _after(self, unit: Unit) -> Head:
-        append, before = unit.appends[0], self._head
-        version = append.expected + len(append.events)
-        if append.snapshot is not None:
-            return Head(version)
-        return Head(
-            version,
-            events_since_snapshot=before.events_since_snapshot + len(append.events),
-            bytes_since_snapshot=before.bytes_since_snapshot + sum(map(len, append.events)),
-        )
-
     async def _settle(self, outcome: Outcome, step: Step) -> Answer | Refusal | None:
         """Return what a commit that was not acknowledged means to the caller."""
         match outcome:
@@ -284,24 +234,3 @@ class Stream(Generic[S]):
                 return await self.known(step.key) or refusal(outcome)
             case _:
                 return refusal(outcome)
-
-    async def _read(self, after: int) -> None:
-        read = await self.tools.store.read(self.name, after)
-        if read.snapshot is not None:
-            state = self._fold.from_snapshot(read.snapshot[1])
-            if state is None:
-                await self._replay()
-                return
-            self.state = state
-        for _, raw in read.events:
-            self.state = self._fold.apply(self.state, ev.decode(raw))
-        self._head = read.head
-
-    async def _replay(self) -> None:
-        """Fold the whole stream: the snapshot was made by another `apply`."""
-        self.state, after = self._fold.empty, 0
-        while page := await self.tools.store.history(self.name, after, SNAPSHOT_EVENTS):
-            for _, raw in page:
-                self.state = self._fold.apply(self.state, ev.decode(raw))
-            after = page[-1][0]
-        self._head = await self.tools.store.head(self.name)

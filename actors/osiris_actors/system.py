@@ -29,7 +29,8 @@ from osiris_actors.refstore import RefStore
 from osiris_actors.scope import ScopeActor, ScopeMessage, ScopeResult
 from osiris_actors.stream import Tools
 from osiris_actors.supervisor import Directory, kept_running, one_for_one
-from osiris_actors.task import Expire, Flush, Look, Message, Rearm, Result, TaskActor
+from osiris_actors.task import TaskActor
+from osiris_actors.task_messages import Expire, Flush, Look, Message, Rearm, Result
 from osiris_actors.writer import Writer
 
 LEAVE_S = 5.0
