@@ -197,16 +197,24 @@ class World:
         self._stopping.set()
 
     async def owners(self) -> None:
-        """Run one owner after the other until stopped; after a crash always one more."""
+        """Run one owner after the other until stopped; after a crash always one more.
+
+        A last one lives without a fault: what it cannot put right was lost.
+        """
         while not self._stopping.is_set() or self._dead:
             self._dead = self._leaving = False
             try:
                 await self._owner()
             except* Crash:
                 self.crashes += 1
-            self.up = trio.Event()
-            self.gateway = None
-            self.backend = self.backend.reopen(fault=self._fault)
+            self._succeed()
+        await self._owner()
+        self._succeed()
+
+    def _succeed(self) -> None:
+        self.up = trio.Event()
+        self.gateway = None
+        self.backend = self.backend.reopen(fault=self._fault)
 
     async def _owner(self) -> None:
         env = SimEnv(self.rng)
