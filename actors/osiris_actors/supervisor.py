@@ -8,7 +8,8 @@ Rule 4: above RESIDENT cells the one longest unused is asked to leave first.
 Rule 5: where nobody waits and nothing runs, the asker handles its message itself, in its own task,
         shielded and with its deadline: nobody is woken to take it and to bring the answer back
         (60 us of a precheck). Whoever comes meanwhile waits in the mailbox. What may be cut short
-        needs no shield: it has changed nothing, or the one commit it asked for goes on.
+        needs no shield: it has changed nothing, or the one commit it asked for goes on. Nor does
+        it need the deadline (15 us): the writer has its own, and a thread cannot be left anyway.
 """
 
 import logging

@@ -92,6 +92,8 @@ class TaskActor:
             if not is_checked and not decision.events:
                 continue
             answer = await self.stream.commit(decision, step)
+            if isinstance(answer, Answer):
+                self.facts.note(decision)
             if answer is not None:
                 return self.stream.rendered(answer, step)
         return self.stream.rendered(CONTENDED, step)

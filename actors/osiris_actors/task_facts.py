@@ -4,7 +4,8 @@ from msgspec.structs import replace
 
 from osiris.core import index, memory_index, prefix, refs
 from osiris.core.commands import Checkpoint, Command, Handoff, Observe, Plan
-from osiris.core.decision import NOT_PRESENTED, Facts
+from osiris.core.decision import NOT_PRESENTED, Decision, Facts
+from osiris.core.events import RefStored
 from osiris.core.handoff import Contract
 from osiris.core.index import RefEntry
 from osiris.core.ledger import day_of
@@ -21,6 +22,7 @@ from osiris_actors.stream import Stream, Tools
 from osiris_actors.task_messages import Ask
 
 RESUME_ENTRIES = 64
+KNOWN_REFS = 4_096
 
 
 class TaskFacts:
@@ -29,6 +31,7 @@ class TaskFacts:
     def __init__(self, stream: Stream[TaskState], tools: Tools) -> None:
         self.stream = stream
         self.tools = tools
+        self._stored: set[str] = set()  # refs, while this actor lives
 
     def by(self, ask: Ask) -> str:
         """Return who acts: the named agent, else the holder of the task."""
@@ -45,7 +48,7 @@ class TaskFacts:
             project=self.stream.state.project or ask.caller.project,
             host=ask.caller.client,
             task=task,
-            seal=await self._seal(command.seal),
+            seal=NOT_PRESENTED if command.seal is None else await self._seal(command.seal),
             pins=await self._pins(command),
             payload=ask.payload,
             ref=ref,
@@ -110,9 +113,9 @@ class TaskFacts:
         held = await self.tools.store.counters(prefix)
         return {name.removeprefix(prefix): amount for name, amount in held.items()}
 
-    async def _seal(self, presented: str | None) -> int | None:
+    async def _seal(self, presented: str) -> int | None:
         state = self.stream.state
-        if presented is None or not state.task:
+        if not state.task:
             return NOT_PRESENTED
         parsed = prefix.parse_seal(presented)
         if parsed is None:
@@ -135,6 +138,8 @@ class TaskFacts:
     async def _ref(self, ask: Ask) -> RefEntry | None:
         """Return what this stream knows of the payload or ref that the command names."""
         if ask.payload is not None:
+            if self._is_new(ask.payload.sha256):
+                return None
             start: str | None = ask.payload.sha256
         elif isinstance(ask.command, Observe):
             start = refs.parse(ask.command.ref or ask.command.result or "")
@@ -148,6 +153,16 @@ class TaskFacts:
             return None if raw is None else index.ref_entry(raw)
         found = await self.tools.store.index(key, limit=2)
         return index.ref_entry(found[0].value) if len(found) == 1 and found[0].value else None
+
+    def note(self, decision: Decision) -> None:
+        """Remember the refs that a decision stored."""
+        if len(self._stored) >= KNOWN_REFS:
+            self._stored.clear()
+        self._stored.update([e.sha256 for e in decision.events if isinstance(e, RefStored)])
+
+    def _is_new(self, sha256: str) -> bool:
+        """Say that a payload is none of the stream's: all of those were stored by this actor."""
+        return len(self._stored) == self.stream.state.refs and sha256 not in self._stored
 
     async def _dropped(self, ask: Ask, ref: RefEntry) -> bool:
         key = index.kept_key(self.stream.name, ref.sha256, self.by(ask), ask.caller.nonce)

@@ -81,9 +81,10 @@ _WAIT: Final = re.compile(
 _NOTHING: Final = re.compile(r"(?i)^\W{0,4}(?:no (?:output|match|result|file)|$)")
 # Parts of the words above in lower case: a text without any of them needs no search, which is ten
 # times dearer.
-_RUNNING_HINTS: Final = (
-    "queued", "pending", "running", "progress", "waiting", "starting", "building", "processing",
-    "scheduled", "provisioning", "initiali", "loading", "compiling", "installing", "ready",
+_RUNNING_HINTS: Final = ("queued", "progress", "scheduled", "ready")
+_ING_HINTS: Final = (
+    "pending", "running", "waiting", "starting", "building", "processing", "provisioning",
+    "initiali", "loading", "compiling", "installing",
 )  # fmt: skip
 _NOOP_HINTS: Final = (
     "no change", "nothing to ", "already ", "0 file", "0 row", "identical content", "unchanged",
@@ -118,7 +119,7 @@ def is_waiting(text: str) -> bool:
     """Say whether a short result reports work that is still going on."""
     if len(text) > _SHORT_CHARS:
         return False
-    if _has_any(text, _RUNNING_HINTS) and RUNNING.search(text):
+    if _may_be_running(text.lower()) and RUNNING.search(text):
         return True
     return len(text) <= _LINE_CHARS and 0 <= progress_of(text) < DONE
 
@@ -171,6 +172,12 @@ def _is_noop(args: Mapping[str, Any], text: str) -> bool:
             return True
     is_told = len(text) <= _SHORT_CHARS and _has_any(text, _NOOP_HINTS)
     return is_told and _NOOP.search(text) is not None
+
+
+def _may_be_running(lower: str) -> bool:
+    return any(map(lower.__contains__, _RUNNING_HINTS)) or (
+        "ing" in lower and any(map(lower.__contains__, _ING_HINTS))
+    )
 
 
 def _has_any(text: str, words: tuple[str, ...]) -> bool:

@@ -44,8 +44,10 @@ def script(source: str, *args: str) -> subprocess.Popen[bytes]:
 
 def killed(process: subprocess.Popen[bytes]) -> bytes:
     """Kill a process at once and return what else it had said."""
+    assert process.stdout is not None
     process.kill()
-    said, _ = process.communicate(timeout=10)
+    with process:
+        said = process.stdout.read()  # `communicate` would miss what `readline` has taken in
     assert process.returncode == -signal.SIGKILL
     return said
 

@@ -1,7 +1,7 @@
 """The watch over jobs in the event loop: whom it tells, when it sleeps, how it ends."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -17,8 +17,10 @@ class Clock:
 
     def __init__(self) -> None:
         self.now_s = LIMIT_S / 2
+        self.meanwhile: Callable[[], None] = lambda: None
 
     def monotonic(self) -> float:
+        self.meanwhile()
         return self.now_s
 
     def pass_the_limit(self) -> None:
@@ -115,6 +117,15 @@ def test_what_ended_does_not_count_for_what_begins_after_it(watched: Watched, cl
     clock.pass_the_limit()
     watched.watch.begin()
     watched.bell.wait_looked(2)
+
+    assert watched.late == []
+
+
+def test_what_ends_while_the_watch_looks_is_not_told(watched: Watched, clock: Clock) -> None:
+    clock.now_s = 100 * LIMIT_S
+    watched.watch.begin()
+    clock.meanwhile = watched.watch.end
+    watched.bell.wait_asleep()
 
     assert watched.late == []
 

@@ -115,9 +115,12 @@ class Watch:
             seen = self._count
             if self._bell.wait(self._limit_s / 2):
                 self._bell.clear()
-            elif self._began and time.monotonic() - self._began > self._limit_s:
+            elif self._is_late(self._began):
                 self._late()
                 return
+
+    def _is_late(self, began: float) -> bool:
+        return began > 0 and time.monotonic() - began > self._limit_s
 
     def _sleep(self, seen: int) -> None:
         """Wait until something begins; who begins it rings only for a sleeper."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from osiris_actors.store import datafile
 
 Identity = tuple[int, int]
-_COARSE_NS = 1_000_000_000
+_COARSE_NS = 3_000_000_000  # the coarsest clock of a file system, that of FAT, has 2 s
 
 
 class OpenedFiles:
