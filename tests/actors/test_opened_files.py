@@ -12,7 +12,7 @@ from osiris_actors.store.opened import OpenedFiles
 
 NAMES = (datafile.DATA, datafile.LOCK)
 SETTLES_NS = 3_000_000_000
-HOUR_NS = 3_600 * SETTLES_NS
+HOUR_NS = 3_600 * 10**9
 settles = pytest.mark.skipif(sys.platform == "win32", reason="no folder settles on Windows")
 
 
