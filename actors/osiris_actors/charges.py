@@ -8,6 +8,7 @@ Rule 3: texts that are owed are counted when they are taken, not while the call 
         (`owing`).
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -21,7 +22,8 @@ from osiris.core.task_state import add
 from osiris.core.tokens import Count, estimate
 
 FLUSH_S = 1.0
-SLICE = 16  # texts counted in one go: 0.3 ms
+SLICE = 16  # short texts, or as much of longer ones, counted in one go: 0.3 ms
+_SHORT = 256  # characters
 OWED = 64
 MOST_OWED = 1_024
 _NONE: Mapping[str, int] = MappingProxyType({})
@@ -47,6 +49,7 @@ class Charges:
         self._pending: dict[str, Pending] = {}
         self._owed: dict[str, deque[tuple[str, str]]] = {}
         self._entries: dict[str, list[str]] = {}
+        self._waiting = 0  # texts that are owed
         self._added = trio.Event()
         self._much = trio.Event()
 
@@ -67,14 +70,14 @@ class Charges:
         entry: str = "",
     ) -> None:
         """Add one call by what it put before the model, by kind; `entry` keeps it in the store."""
-        owed = self._owed.setdefault(stream, deque())
-        owed += texts.items()
+        self._owed.setdefault(stream, deque()).extend(texts.items())
+        self._waiting += len(texts)
         self.add(stream, tokens)
         if entry:
             self._entries.setdefault(stream, []).append(entry)
-        if len(owed) >= OWED:
+        if self._waiting >= OWED:
             self._much.set()
-        if len(owed) >= MOST_OWED:
+        if self._waiting >= MOST_OWED:
             self._settle(stream)
 
     def has(self, stream: str) -> bool:
@@ -95,24 +98,26 @@ class Charges:
         return replace(pending, entries=tuple(self._entries.pop(stream)))
 
     async def count_along(self) -> None:
-        """Count what is owed where it is much, a slice at a time."""
+        """Count what is owed whenever it is much, a slice at a time."""
         while True:
             await self._much.wait()
             self._much = trio.Event()
             for stream in tuple(self._owed):
-                while len(self._owed.get(stream, ())) >= SLICE:
+                while stream in self._owed:
                     self._settle(stream, SLICE)
                     await trio.lowlevel.checkpoint()
 
-    def _settle(self, stream: str, at_most: int = MOST_OWED) -> None:
-        """Count the oldest of what a stream owes."""
+    def _settle(self, stream: str, work: float = math.inf) -> None:
+        """Count the oldest of what a stream owes: one text, and more up to `work`."""
         owed = self._owed.get(stream)
         if owed is None:
             return
         tokens: dict[str, int] = {}
-        for _ in range(min(at_most, len(owed))):
+        while owed and work > 0:
             kind, text = owed.popleft()
             tokens[kind] = tokens.get(kind, 0) + self._count(text).n
+            self._waiting -= 1
+            work -= 1 + len(text) // _SHORT
         if not owed:
             del self._owed[stream]
         self.add(stream, tokens, calls=0)

@@ -1,8 +1,13 @@
 """What calls cost, pending until a unit takes it."""
 
+from itertools import pairwise
+
+import trio
+import trio.testing
+
 from osiris.core import tokens
 from osiris.core.tokens import Count
-from osiris_actors.charges import MOST_OWED, Charges, Pending
+from osiris_actors.charges import MOST_OWED, OWED, SLICE, Charges, Pending
 
 
 def counted(text: str) -> Count:
@@ -59,3 +64,55 @@ async def test_more_texts_than_are_kept_are_counted_at_once() -> None:
     taken = charges.take("task/a")
     assert taken is not None
     assert (taken.tokens, taken.calls) == ({"reply": MOST_OWED}, MOST_OWED)
+
+
+async def test_much_that_is_owed_is_counted_along_in_slices() -> None:
+    asked: list[str] = []
+    at: list[int] = []
+
+    def count(text: str) -> Count:
+        asked.append(text)
+        return counted(text)
+
+    async def look() -> None:
+        while len(asked) < OWED:
+            await trio.lowlevel.checkpoint()
+            at.append(len(asked))
+
+    charges = Charges(count)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(charges.count_along)
+        for number in range(OWED - 1):
+            charges.owe(f"task/{number % 4}", {"reply": "x"})
+        await trio.testing.wait_all_tasks_blocked()
+        assert asked == []
+        charges.owe("task/0", {"reply": "x"})
+        await look()
+        nursery.cancel_scope.cancel()
+
+    assert max(after - before for before, after in pairwise((0, *at))) <= 2 * SLICE
+    assert sum(taken(charges, f"task/{number}") for number in range(4)) == OWED
+
+
+def taken(charges: Charges, stream: str) -> int:
+    pending = charges.take(stream)
+    assert pending is not None
+    return pending.tokens["reply"]
+
+
+async def test_a_long_text_is_a_slice_of_its_own() -> None:
+    asked: list[str] = []
+
+    def count(text: str) -> Count:
+        asked.append(text)
+        return counted(text)
+
+    charges = Charges(count)
+    for _ in range(OWED):
+        charges.owe("task/a", {"reply": "x" * 4_096})
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(charges.count_along)
+        while not asked:
+            await trio.lowlevel.checkpoint()
+        assert len(asked) <= 2
+        nursery.cancel_scope.cancel()
