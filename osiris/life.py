@@ -83,7 +83,7 @@ class Life:
                 async with self._parts.running(reports=Path(self._home.reports_dir)) as system:
                     await _count(system, auditing.STARTS)
                     await self._serve(system)
-                    await system.flush()
+                    await system.leave()
                     await _count(system, auditing.STOPS)
                 told.cancel_scope.cancel()
         finally:

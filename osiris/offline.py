@@ -106,7 +106,11 @@ def _take(home: Home, lock: OwnerLock, *, force: bool) -> bool:
 
 
 async def _ask_once(home: Home, op: str, args: Mapping[str, Any], unwritable: str) -> Answer:
-    """Answer from the store alone; nothing is stored, so nothing is loaded to count or redact."""
+    """Answer from the store alone; what a killed owner left owing is booked first.
+
+    Nothing else is stored, so nothing else is loaded to count or redact.
+    """
     parts = Parts(home, config.load(home).settings, unwritable)
     async with parts.running(reports=None) as system:
+        await parts.count_owed(system)
         return await parts.desk(Gateway(system)).ask(op, args, b"")

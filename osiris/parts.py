@@ -108,6 +108,17 @@ class Parts:
         keeping = Keeping(gateway, self._place.store, copied_from=self._copied_from)
         return RuntimeDesk(gateway, home=self._home.root, keeping=keeping, owners=owners)
 
+    async def count_owed(self, system: System) -> None:
+        """Book what a killed owner left owing, for one who loads no ruler otherwise."""
+        if not system.owes:
+            return
+        try:
+            await self.env.run_sync(self._tokenizer.load)
+        except VocabularyDamaged:
+            log.exception("what is owed is left to the next owner")
+        else:
+            system.take_over()
+
     async def load(self, ingest: Ingest) -> None:
         """Load what tool calls wait for. Cancelled, it leaves its threads behind."""
         run = partial(trio.to_thread.run_sync, abandon_on_cancel=True)

@@ -3,7 +3,8 @@
 Rule 1: the entry is in the observe's own unit, so no kill loses what it cost; the unit that books
         the cost removes it.
 Rule 2: what keeps tokens out is not owed: a receipt is committed together with its costs.
-Rule 3: an owner takes over what the one before it left owing, before it serves anybody.
+Rule 3: an owner takes over what the one before it left owing: it reads that before it serves
+        anybody, so that nothing of its own is among it, and counts once the ruler is there.
 """
 
 import logging
@@ -73,8 +74,9 @@ def removals(pending: Pending | None) -> tuple[Put, ...]:
     return tuple(Put(key, None) for key in pending.entries) if pending else ()
 
 
-async def take_over(store: Store, charges: Charges) -> None:
-    """Let `charges` book what is owed in the store; what cannot be read is left to the next."""
+async def left(store: Store) -> list[Owed]:
+    """Return what is owed in the store; what cannot be read is left to the next owner."""
+    owes: list[Owed] = []
     after, tries = "", TRIES
     while tries:
         try:
@@ -84,8 +86,12 @@ async def take_over(store: Store, charges: Charges) -> None:
             tries -= 1
             continue
         if not found:
-            return
-        for entry in found:
-            stream = entry.key.removeprefix(PREFIX).rpartition("/")[0]
-            Owed(stream, entry.key, _decode(entry.value or b"")).tell(charges)
+            break
+        owes += [_read(entry) for entry in found]
         after = found[-1].key
+    return owes
+
+
+def _read(entry: Put) -> Owed:
+    stream = entry.key.removeprefix(PREFIX).rpartition("/")[0]
+    return Owed(stream, entry.key, _decode(entry.value or b""))

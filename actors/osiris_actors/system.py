@@ -24,6 +24,7 @@ from osiris_actors.ledger import Accounts, Balance, LedgerActor
 from osiris_actors.loopguard import LoopGuardActor, Seen
 from osiris_actors.mailbox import DIED, Mailbox
 from osiris_actors.memories import Looks, Memories
+from osiris_actors.owing import Owed
 from osiris_actors.recalling import Recaller
 from osiris_actors.refstore import RefStore
 from osiris_actors.scope import ScopeActor, ScopeMessage, ScopeResult
@@ -66,6 +67,7 @@ class System:
         self.loopguard = Mailbox[Seen, CallEntry | None]()
         self.ledger = Mailbox[Balance, Accounts]()
         self.clock = Clock(tools.store, self._tell)
+        self.owes: list[Owed] = []
         self.refstore = RefStore(tools.store, tools.env, lambda text: tools.count(text).n)
         looks = Looks(self.look, lambda text: tools.count(text).n, tools.env.now_ms)
         memories = Memories(tools.store, looks)
@@ -73,6 +75,10 @@ class System:
 
     def start(self) -> None:
         """Start the actors that are always there."""
+        if self.ingest.ready.is_set():
+            self.take_over()
+        else:
+            self.nursery.start_soon(self._take_over_in_time)
         book = LedgerActor(self.store, self.flush)
         self.nursery.start_soon(one_for_one, "loopguard", self.loopguard, self.guard.handle)
         self.nursery.start_soon(one_for_one, "ledger", self.ledger, book.handle)
@@ -86,8 +92,26 @@ class System:
         state = await self.tasks.ask(f"task/{name}", Look())
         return state if isinstance(state, TaskState | Refusal) else DIED
 
+    def take_over(self) -> None:
+        """Let what the owner before owed be booked; the ruler must be there."""
+        for owed in self.owes:
+            owed.tell(self.tools.charges)
+        self.owes = []
+
+    async def _take_over_in_time(self) -> None:
+        await self.ingest.ready.wait()
+        self.take_over()
+
     async def flush(self) -> None:
-        """Commit everything that is pending."""
+        """Commit everything that is pending, and what the owner before left owing."""
+        if self.owes:
+            await self.ingest.wait_ready()
+        if self.ingest.ready.is_set():
+            self.take_over()
+        await self.leave()
+
+    async def leave(self) -> None:
+        """Commit everything that is pending, and wait for no ruler."""
         await self._flush(self.tools.charges.streams())
 
     async def _tell(self, task: str, message: Expire | Rearm) -> object:
@@ -116,12 +140,12 @@ async def running(
         async with trio.open_nursery() as nursery:
             system = System(nursery, ingest, tools, options)
             if tools.store.trouble() is None:
-                await owing.take_over(tools.store, tools.charges)
+                system.owes = await owing.left(tools.store)
             system.start()
             try:
                 yield system
             finally:
                 with trio.CancelScope(shield=True), trio.move_on_after(LEAVE_S):
-                    await system.flush()
+                    await system.leave()
                 nursery.cancel_scope.cancel()
         writer.stop()

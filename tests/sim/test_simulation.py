@@ -7,9 +7,9 @@ import pytest
 import trio
 from msgspec.structs import replace
 
-from osiris_actors import owing, supervisor
-from osiris_actors.charges import Charges
-from osiris_actors.store.contract import Committed, Outcome, Store, Unit
+from osiris_actors import supervisor
+from osiris_actors.store.contract import Committed, Outcome, Unit
+from osiris_actors.system import System
 from osiris_actors.writer import Writer
 from tests.sim import deterministic
 from tests.sim.simulate import simulate
@@ -124,10 +124,10 @@ def test_the_oracle_catches_a_seeded_defect(mutant: type[Writer]) -> None:
 
 
 def test_the_oracle_catches_debts_that_nobody_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def forget(_store: Store, _charges: Charges) -> None:
+    def forget(_: System) -> None:
         pass
 
-    monkeypatch.setattr(owing, "take_over", forget)
+    monkeypatch.setattr(System, "take_over", forget)
 
     assert any(_is_caught(Writer, seed) for seed in range(LONGEST_HUNT))
 
