@@ -149,7 +149,7 @@ def loop_rules() -> str:
         for rule in RULES.values()
     ]
     shown = [(*row[:3], *(step or "" for step in row[3:])) for row in rows]
-    heads = ("rule", "pattern", "counts", *(f"{word}>" for word in WORDS.values() if word))
+    heads = ("rule", "family", "counts", *(f"{word}>" for word in WORDS.values() if word))
     return table(heads, shown)
 
 

@@ -133,13 +133,15 @@ class Charges:
 
     def due(self, now: float) -> tuple[str, ...]:
         """Return the streams that waited FLUSH_S or longer."""
-        return tuple(s for s, p in self._pending.items() if now - p.since >= FLUSH_S)
+        return tuple(s for s, p in self._pending.items() if now >= p.since + FLUSH_S)
 
     async def wait(self) -> None:
-        """Return once something is pending."""
+        """Return once something is pending and the oldest of it is due."""
         if not self._pending:
             self._added = trio.Event()
             await self._added.wait()
+        oldest = min([pending.since for pending in self._pending.values()], default=-math.inf)
+        await trio.sleep_until(oldest + FLUSH_S)
 
 
 def event(pending: Pending | None, tokens: Mapping[str, int], *, calls: int) -> ev.Charged:

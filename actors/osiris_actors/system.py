@@ -120,8 +120,9 @@ class System:
     async def _flush_in_time(self) -> None:
         while True:
             await self.tools.charges.wait()
-            await trio.sleep(FLUSH_S)
             await self._flush(self.tools.charges.due(trio.current_time()))
+            if self.tools.charges.due(trio.current_time()):
+                await trio.sleep(FLUSH_S)  # of an actor that is held, or a disk that is full
 
     async def _flush(self, streams: tuple[str, ...]) -> None:
         async with trio.open_nursery() as nursery:

@@ -99,11 +99,13 @@ class TaskActor:
         return self.stream.rendered(CONTENDED, step)
 
     def _as_of_now(self, command: Command | None = None) -> TaskState:
-        """Return the state with the costs that are pending; what an observe adds to it has them."""
-        due = None
-        if not isinstance(command, Observe | Precheck):
-            due = self.tools.charges.due_of(self.stream.name)
-        return self.stream.state if due is None else with_costs(self.stream.state, due)
+        """Return the state with the costs that are pending, where the command asks for them."""
+        state = self.stream.state
+        is_quick = isinstance(command, Observe) or (
+            isinstance(command, Precheck) and not state.budget
+        )
+        due = None if is_quick else self.tools.charges.due_of(self.stream.name)
+        return state if due is None else with_costs(state, due)
 
     async def _expire(self, expire: Expire) -> bool:
         """Return whether the lease is over; False when the child has moved meanwhile."""

@@ -61,7 +61,9 @@ def resolve(
 
 def _outside(path: str) -> Refusal:
     return Refusal(
-        "outside_roots", f"{_shown(path)} is under no root", "paths are those of the roots"
+        "outside_roots",
+        f"{_shown(path)} is under no root",
+        "send a path under one of OSIRIS_ROOTS",
     )
 
 

@@ -30,7 +30,9 @@ def status(state: TaskState, command: Plan, facts: Facts) -> Decision:
 
 
 def next_step(state: TaskState, limit: int) -> tuple[tuple[str, str], ...]:
-    """Return the first open step, in at most `limit` characters."""
+    """Return the first open step of an open task, in at most `limit` characters."""
+    if state.status != "open":
+        return ()
     for number, step in enumerate(state.steps, 1):
         if not step.done:
             return (("next", f"{number}:{plain.one_line(step.text, limit)}"),)

@@ -2,12 +2,14 @@
 
 from itertools import pairwise
 
+import pytest
 import trio
 import trio.testing
+from trio.testing import MockClock
 
 from osiris.core import tokens
 from osiris.core.tokens import Count
-from osiris_actors.charges import MOST_OWED, OWED, SLICE, Charges, Pending
+from osiris_actors.charges import FLUSH_S, MOST_OWED, OWED, SLICE, Charges, Pending
 
 
 def counted(text: str) -> Count:
@@ -116,3 +118,23 @@ async def test_a_long_text_is_a_slice_of_its_own() -> None:
             await trio.lowlevel.checkpoint()
         assert len(asked) <= 2
         nursery.cancel_scope.cancel()
+
+
+async def test_what_is_pending_is_due_a_second_after_it_came_however_late_that_is(
+    autojump_clock: MockClock,
+) -> None:
+    charges = Charges(counted)
+    charges.add("task/a", {"reply": 1})
+    await trio.sleep(FLUSH_S / 2)
+    charges.add("task/b", {"reply": 1})
+
+    found: list[tuple[float, tuple[str, ...]]] = []
+    for _ in range(2):
+        await charges.wait()
+        due = charges.due(trio.current_time())
+        found.append((trio.current_time(), due))
+        for stream in due:
+            charges.take(stream)
+
+    assert [streams for _, streams in found] == [("task/a",), ("task/b",)]
+    assert found[1][0] - found[0][0] == pytest.approx(FLUSH_S / 2)

@@ -144,3 +144,14 @@ def failing(point: str) -> Callable[[str], None]:
             raise OSError(point)
 
     return fail
+
+
+async def test_a_precheck_under_a_budget_counts_what_is_not_booked_yet() -> None:
+    async with system() as (agent, _):
+        await agent.call("plan", mode="start", objective="find out", budget="calls=5")
+        for _ in range(6):
+            await agent.call("precheck", tool="Bash", args={"command": "ls"})
+        answer = await agent.call("precheck", tool="Bash", args={"command": "ls"})
+
+    assert "allow=no" in answer.text
+    assert "budget" in answer.text
