@@ -108,6 +108,7 @@ class Life:
                     loading.start_soon(self._parts.load, system.ingest)
                     nursery.start_soon(self._presence.leave_when_idle, self._stopping)
                     await self._stopping.wait()
+                    gateway.handoffs.leave()
                     nursery.cancel_scope.cancel()
                 linger_s = self._terms.grace_s + _LINGER_S
                 clients.cancel_scope.deadline = trio.current_time() + linger_s

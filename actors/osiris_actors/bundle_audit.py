@@ -11,7 +11,6 @@ import msgspec
 from osiris.core import events as ev
 from osiris.core import ledger, refs
 from osiris.core.audit import Audit, Finding
-from osiris.core.task_state import add
 from osiris_actors.store.bundle import BlobBegins, EventFrame, Frame
 from osiris_actors.store.bundle_check import BundleDamaged, check, frames
 
@@ -55,19 +54,16 @@ class _Seen:
         self.named: set[str] = set()
         self.held: set[str] = set()
         self.redacted = 0
-        self._postings: dict[str, int] = {}
-
-    @property
-    def postings(self) -> dict[str, int]:
-        """What was booked in the accounts of everything."""
-        return {n: v for n, v in self._postings.items() if n.startswith(ledger.ALL)}
+        self.postings: dict[str, int] = {}  # in the accounts of everything
 
     def take(self, frame: Frame) -> None:
         if isinstance(frame, BlobBegins):
             self.held.add(frame.sha256)
         if isinstance(frame, EventFrame):
             stamped = ev.decode(frame.event)
-            self._postings = add(self._postings, dict(ledger.moves("", stamped)))
+            for name, amount in ledger.moves("", stamped):
+                if name.startswith(ledger.ALL):
+                    self.postings[name] = self.postings.get(name, 0) + amount
             if isinstance(stamped.event, ev.RefStored):
                 self.named.add(stamped.event.sha256)
                 self.redacted += stamped.event.redacted

@@ -11,15 +11,14 @@ from typing import Any
 import msgspec
 
 from osiris import __version__
-from osiris.core import audit, index, refs, reporting, savings
-from osiris.core import events as ev
+from osiris.core import audit, refs, reporting, savings
 from osiris.core.commands import Observe, Recall
 from osiris.core.errors import Refusal
 from osiris.core.index import RefEntry
 from osiris.core.manifest import manifest
 from osiris.core.tokens import RULER
 from osiris.service import Answer, Caller
-from osiris_actors import answers, auditing, routing
+from osiris_actors import answers, auditing, listings, routing
 from osiris_actors.approving import Approving, approvals_of
 from osiris_actors.gateway import Gateway
 from osiris_actors.ingest import Raw
@@ -33,9 +32,7 @@ from osiris_actors.task_messages import Ask
 Args = Mapping[str, Any]
 Found = tuple[dict[str, Any], bytes]
 
-LISTED = 10_000
 PAGE = 200
-LARGEST_REF_SCAN = 100_000
 
 
 class RuntimeDesk:
@@ -110,11 +107,8 @@ class RuntimeDesk:
             return 0
 
     async def _tasks(self, args: Args, _: bytes) -> Found:
-        prefix = f"tasks/{args['project']}/" if args.get("project") else "tasks/"
-        found = await self.store.index(prefix, limit=LISTED)
-        entries = [index.task_entry(put.value) for put in found if put.value]
-        rows = [msgspec.structs.asdict(entry) for entry in entries]
-        return {"tasks": sorted(rows, key=lambda row: row["at_ms"])}, b""
+        rows, known = await listings.tasks(self.store, str(args.get("project") or ""))
+        return {"tasks": rows, "of": known}, b""
 
     async def _show(self, args: Args, _: bytes) -> Found | Refusal:
         name = await self.gateway.router.named(str(args.get("task", "")))
@@ -137,10 +131,8 @@ class RuntimeDesk:
             if isinstance(name, Refusal):
                 return name
             stream = f"task/{name}"
-        page = await self.store.history(
-            stream, int(args.get("after", 0)), int(args.get("limit", PAGE))
-        )
-        rows = [_event_row(version, ev.decode(raw)) for version, raw in page]
+        after, limit = int(args.get("after", 0)), int(args.get("limit", PAGE))
+        rows = await listings.events(self.store, stream, after, limit)
         return {"stream": stream, "events": rows}, b""
 
     async def _audit(self, args: Args, _: bytes) -> Found | Refusal:
@@ -163,9 +155,8 @@ class RuntimeDesk:
         if not isinstance(found, Accounts):
             return found
         rows = [msgspec.structs.asdict(row) for row in found.rows]
-        for row in rows if by == "task" else ():
-            raw = await self.store.get_index(f"task/{row['name']}")
-            row["what"] = "" if raw is None else index.task_entry(raw).objective
+        if by == "task":
+            await listings.with_objectives(self.store, rows)
         factor = msgspec.structs.asdict(found.factor)
         return {**msgspec.structs.asdict(found), "factor": factor, "rows": rows}, b""
 
@@ -242,10 +233,8 @@ class RuntimeDesk:
         if digits is None:
             fix = "write mem:// and 12 or more hex digits"
             return Refusal("unknown_ref", f"{text[:64]!r} is no ref", fix)
-        for put in await self.store.index("ref/", limit=LARGEST_REF_SCAN):
-            if put.value and put.key.rpartition("/")[2].startswith(digits):
-                return index.ref_entry(put.value)
-        return Refusal("unknown_ref", f"no ref {digits[:12]}", "see `osiris show TASK`")
+        found = await listings.ref(self.store, digits)
+        return found or Refusal("unknown_ref", f"no ref {digits[:12]}", "see `osiris show TASK`")
 
 
 def _caller(args: Args) -> Caller:
@@ -255,21 +244,6 @@ def _caller(args: Args) -> Caller:
         principal="owner",
         project=str(args.get("project") or ""),
     )
-
-
-def _event_row(version: int, stamped: ev.Stamped) -> dict[str, Any]:
-    kind = type(stamped.event).__name__
-    head = {"version": version, "kind": kind, "at_ms": stamped.at_ms, "by": stamped.by}
-    return {**head, **_named(stamped.event)}
-
-
-def _named(value: msgspec.Struct) -> dict[str, Any]:
-    """Return a struct as JSON with the names of its fields, inner ones too."""
-    fields = {name: getattr(value, name) for name in value.__struct_fields__}
-    return {
-        name: _named(field) if isinstance(field, msgspec.Struct) else msgspec.to_builtins(field)
-        for name, field in fields.items()
-    }
 
 
 def _refused(why: Refusal) -> Found:

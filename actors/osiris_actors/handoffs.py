@@ -51,12 +51,21 @@ class Handoffs:
         self._checks = checks
         self._waiting: Counter[str] = Counter()
         self._changed = trio.Event()
+        self._is_leaving = False
 
     def changed(self, stream: str, _: int) -> None:
         """Wake who waits; called for every committed stream."""
         if stream.startswith("task/"):
-            self._changed.set()
-            self._changed = trio.Event()
+            self._wake()
+
+    def leave(self) -> None:
+        """Send who waits away, with a cursor to wait on with the next owner."""
+        self._is_leaving = True
+        self._wake()
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = trio.Event()
 
     async def target(self, caller: Caller, command: Handoff, key: Key) -> Target | Refusal:
         """Return where a handoff goes."""
@@ -88,22 +97,25 @@ class Handoffs:
             return Refusal("busy", "too many calls wait already", "wait with fewer calls at once")
         self._waiting[caller.nonce] += 1
         try:
-            with trio.move_on_after(WAIT_S):
-                return await self._changed_list(caller, command)
             cursor = command.cursor or _cursor(await self._contracts(caller, command))
+            with trio.move_on_after(WAIT_S):
+                if found := await self._changed_list(caller, command, cursor):
+                    return found
             return Reply((("still_waiting", ""), ("cursor", cursor)))
         finally:
             self._waiting[caller.nonce] -= 1
             self._waiting += Counter()
 
-    async def _changed_list(self, caller: Caller, command: Handoff) -> Reply:
-        cursor = command.cursor or _cursor(await self._contracts(caller, command))
+    async def _changed_list(self, caller: Caller, command: Handoff, cursor: str) -> Reply | None:
+        """Return the list that `cursor` does not stand for; None when the owner leaves."""
         while True:
             changed = self._changed
             found = await self._contracts(caller, command)
             if _cursor(found) != cursor:
                 pairs = (("ok", ""), ("contracts", str(len(found))), ("cursor", _cursor(found)))
                 return Reply(pairs, block=_block(found))
+            if self._is_leaving:
+                return None
             await changed.wait()
 
     async def _contracts(self, caller: Caller, command: Handoff) -> list[Contract]:

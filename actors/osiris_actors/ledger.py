@@ -11,6 +11,7 @@ from msgspec import Struct
 from osiris.core import factor, ledger, savings
 from osiris.core.factor import Factor
 from osiris.core.savings import By, Row
+from osiris_actors.env import Env
 from osiris_actors.store.contract import Store
 
 
@@ -40,26 +41,30 @@ class Accounts(Struct, frozen=True):
 class LedgerActor:
     """Flushes, then reads."""
 
-    def __init__(self, store: Store, flush: Callable[[], Awaitable[None]]) -> None:
+    def __init__(self, store: Store, env: Env, flush: Callable[[], Awaitable[None]]) -> None:
         self._store = store
+        self._env = env
         self._flush = flush
 
     async def handle(self, asked: Balance) -> Accounts:
         await self._flush()
         is_all = asked.scope == "all"
         whole = "ledger/" if asked.by else ledger.ALL
-        wanted = whole if is_all else f"ledger/{asked.scope}/"
-        counters = await self._store.counters(wanted)
-        named = {
-            n.removeprefix(ledger.ALL): v for n, v in counters.items() if n.startswith(ledger.ALL)
-        }
-        kept, charged = ledger.summary(named) if is_all else savings.totals(counters)
-        return Accounts(
-            kept_out=kept,
-            overhead=charged,
-            calls=named.get("calls", 0),
-            net=ledger.net(kept, charged),
-            balance=ledger.balance(named),
-            factor=factor.pooled(await self._store.counters(factor.COUNTERS)),
-            rows=savings.rows(counters, asked.by) if asked.by else (),
-        )
+        counters = await self._store.counters(whole if is_all else f"ledger/{asked.scope}/")
+        factors = await self._store.counters(factor.COUNTERS)
+        return await self._env.run_sync(_accounts, asked, counters, factors)
+
+
+def _accounts(asked: Balance, counters: dict[str, int], factors: dict[str, int]) -> Accounts:
+    named = {n.removeprefix(ledger.ALL): v for n, v in counters.items() if n.startswith(ledger.ALL)}
+    is_all = asked.scope == "all"
+    kept, charged = ledger.summary(named) if is_all else savings.totals(counters)
+    return Accounts(
+        kept_out=kept,
+        overhead=charged,
+        calls=named.get("calls", 0),
+        net=ledger.net(kept, charged),
+        balance=ledger.balance(named),
+        factor=factor.pooled(factors),
+        rows=savings.rows(counters, asked.by) if asked.by else (),
+    )

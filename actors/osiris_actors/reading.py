@@ -1,7 +1,8 @@
 """The reading half of the store that actors see: short reads in the event loop, long ones not.
 
 Rule 1: a read has its own transaction and needs no writer that runs.
-Rule 2: what may take more than a moment (a large blob, a verification, a copy) runs in a thread.
+Rule 2: what may take more than a moment (a large blob, a verification, a copy, a scan of unknown
+        length) runs in a thread.
 """
 
 from functools import partial
@@ -22,6 +23,7 @@ from osiris_actors.store.contract import (
 from osiris_actors.store.failures import Trouble
 
 SMALL_BLOB_BYTES = 256 * 1024
+SHORT_SCAN = 1_000  # index entries
 
 
 class Reading:
@@ -45,19 +47,22 @@ class Reading:
         return self._backend.lookup(key)
 
     async def counters(self, prefix: str) -> dict[str, int]:
+        if prefix.endswith("/"):  # a family, of any size
+            return await self._env.run_sync(self._backend.counters, prefix)
         return self._backend.counters(prefix)
 
     async def fence(self, contract: str) -> int:
         return self._backend.fence(contract)
 
     async def index(self, prefix: str, *, after: str = "", limit: int = 1000) -> tuple[Put, ...]:
-        return self._backend.index(prefix, after=after, limit=limit)
+        look = partial(self._backend.index, prefix, after=after, limit=limit)
+        return look() if limit <= SHORT_SCAN else await self._env.run_sync(look)
 
     async def get_index(self, key: str) -> bytes | None:
         return self._backend.get_index(key)
 
     async def streams(self, prefix: str) -> tuple[str, ...]:
-        return self._backend.streams(prefix)
+        return await self._env.run_sync(self._backend.streams, prefix)
 
     async def has_blob(self, sha256: str) -> bool:
         return self._backend.has_blob(sha256)

@@ -7,13 +7,15 @@ Rule 2: mending adds the difference, in one unit; what is committed meanwhile st
 
 from collections.abc import AsyncIterator
 
+import trio
+
 from osiris.core import counting
 from osiris.core import events as ev
-from osiris.core.task_state import add
 from osiris_actors.store.contract import Committed, Delta, Outcome, Store, Unit
 
-PAGE = 500
+PAGE = 100
 TRIES = 3
+NAMES = 1_000  # of counters, between two turns of others
 
 Counters = dict[str, int]
 
@@ -30,14 +32,19 @@ class Recount:
         self._before = await read(self._store)
 
     def take(self, stream: str, stamped: ev.Stamped) -> None:
-        self._said = add(self._said, counting.deltas(stream, (stamped,)))
+        for name, amount in counting.deltas(stream, (stamped,)).items():
+            self._said[name] = self._said.get(name, 0) + amount
 
     async def off(self) -> Counters:
         """Return by how much each wrong counter is above what the events say."""
         after = await read(self._store)
-        names = sorted({*self._before, *after, *self._said})
-        apart = {name: self._apart(name, after) for name in names}
-        return {name: amount for name, amount in apart.items() if amount}
+        found: Counters = {}
+        for place, name in enumerate(sorted({*self._before, *after, *self._said})):
+            if amount := self._apart(name, after):
+                found[name] = amount
+            if place % NAMES == 0:
+                await trio.lowlevel.checkpoint()
+        return found
 
     def _apart(self, name: str, after: Counters) -> int:
         low, high = sorted((self._before.get(name, 0), after.get(name, 0)))
@@ -77,9 +84,10 @@ async def read(store: Store) -> Counters:
 
 
 async def history(store: Store, stream: str) -> AsyncIterator[ev.Stamped]:
-    """Yield every event of a stream, a page at a time."""
+    """Yield every event of a stream, a page at a time; others have their turn in between."""
     after = 0
     while page := await store.history(stream, after, PAGE):
         for _, raw in page:
             yield ev.decode(raw)
         after = page[-1][0]
+        await trio.lowlevel.checkpoint()

@@ -79,7 +79,7 @@ class System:
             self.take_over()
         else:
             self.nursery.start_soon(self._take_over_in_time)
-        book = LedgerActor(self.store, self.flush)
+        book = LedgerActor(self.store, self.tools.env, self.flush)
         self.nursery.start_soon(one_for_one, "loopguard", self.loopguard, self.guard.handle)
         self.nursery.start_soon(one_for_one, "ledger", self.ledger, book.handle)
         self.nursery.start_soon(kept_running, "charges", self._flush_in_time)

@@ -31,7 +31,9 @@ def tasks(context: Context, *, all_projects: bool) -> Shown:
     project = "" if all_projects else project_here()
     found = context.read("tasks", {"project": project})
     rows = sorted(found["tasks"], key=lambda row: row["at_ms"], reverse=True)
-    return Shown({**found, "tasks": rows}, lambda at: _tasks(rows, project, at))
+    known = found.get("of", len(rows))
+    notes = (f"the newest {len(rows):,} of {known:,}",) if known > len(rows) else ()
+    return Shown({**found, "tasks": rows}, lambda at: _tasks(rows, project, at), notes=notes)
 
 
 def _tasks(rows: list[dict[str, Any]], project: str, screen: Screen) -> str:

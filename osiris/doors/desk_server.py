@@ -19,6 +19,7 @@ from osiris.doors.frames import (
     pack,
     parse_header,
     refusal,
+    reply,
 )
 from osiris.service import Desk
 
@@ -93,7 +94,7 @@ async def _answer(desk: Desk, header: dict[str, Any], body: bytes) -> tuple[byte
         return _refused("bad_request", "op or args is missing", "send op and an object args")
     try:
         answer, raw = await desk.ask(op, args, body)
-        return pack(answer, len(raw)), raw
+        return reply(answer, raw)
     except FrameError as error:
         return _refused(error.code, error.what, error.fix)
     except Exception as error:  # noqa: BLE001  a transport's top: the next question works

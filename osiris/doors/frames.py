@@ -7,6 +7,8 @@ Rule 1: a request's header is {"op", "args", "body_bytes"} and over TCP "token";
         is what the desk answered, with "body_bytes".
 Rule 2: a refusal is {"error", "what", "fix"}.
 Rule 3: headers end at 1 MiB and bodies at 64 MiB; nothing longer is read or sent.
+Rule 4: a reply that is too long for a header and has no body comes as the body, behind the header
+        {"answer_in": "body"}.
 """
 
 import json
@@ -21,6 +23,9 @@ LENGTH_BYTES = 4
 MAX_HEADER_BYTES = 1024 * 1024
 MAX_BODY_BYTES = 64 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
+
+_IN_BODY = {"answer_in": "body"}
+_BODY_BYTES_ROOM = 64  # for the member that `pack` adds
 
 
 class FrameError(Exception):
@@ -45,6 +50,15 @@ def pack(header: "Mapping[str, Any]", body_bytes: int) -> bytes:
         what = f"a header of {len(raw):,} and a body of {body_bytes:,} bytes do not fit a frame"
         raise FrameError("payload_too_large", what, "send at most 1 MiB of header, 64 MiB of body")
     return len(raw).to_bytes(LENGTH_BYTES, "big") + raw
+
+
+def reply(answer: "Mapping[str, Any]", body: bytes) -> tuple[bytes, bytes]:
+    """Return what is sent before the body, and the body (rule 4). Raises FrameError."""
+    if not body:
+        raw = json.dumps(answer, separators=(",", ":")).encode()
+        if len(raw) > MAX_HEADER_BYTES - _BODY_BYTES_ROOM:
+            return pack(_IN_BODY, len(raw)), raw
+    return pack(answer, len(body)), body
 
 
 def header_length(raw: bytes) -> int:
@@ -93,7 +107,10 @@ def ask(
         sock.sendall(memoryview(body)[start : start + PIECE_BYTES])
     length = header_length(_receive(sock, LENGTH_BYTES))
     answer, body_bytes = parse_header(_receive(sock, length))
-    return answer, _receive(sock, body_bytes)
+    raw = _receive(sock, body_bytes)
+    if answer.get("answer_in") == "body":
+        return json.loads(raw), b""
+    return answer, raw
 
 
 def _receive(sock: socket.socket, size_bytes: int) -> bytes:

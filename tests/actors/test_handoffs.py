@@ -317,38 +317,6 @@ async def test_asking_for_input_and_answering_it() -> None:
     assert "status=running" in answered.text
 
 
-async def test_waiting_returns_when_something_is_offered(autojump_clock: MockClock) -> None:
-    async with system() as (first, _):
-        ana, bob = Agent(first.gateway, ANA), Agent(first.gateway, BOB)
-        answers: list[str] = []
-
-        async def wait() -> None:
-            answers.append((await bob.call("handoff", op="wait")).text)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(wait)
-            await trio.testing.wait_all_tasks_blocked()
-            contract = await offered(ana)
-
-    assert contract in answers[0]
-
-
-async def test_waiting_ends_by_itself_and_is_capped(autojump_clock: MockClock) -> None:
-    async with system() as (first, _):
-        bobs = [Agent(first.gateway, BOB, calls=100 * n) for n in range(10)]
-        answers: list[str] = []
-
-        async def wait(agent: Agent) -> None:
-            answers.append((await agent.call("handoff", op="wait")).text)
-
-        async with trio.open_nursery() as nursery:
-            for bob in bobs:
-                nursery.start_soon(wait, bob)
-
-    assert sum(text.startswith("still_waiting cursor=") for text in answers) == 8
-    assert sum(text.startswith("error busy:") for text in answers) == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -196,6 +196,7 @@ def test_told_to_leave_it_answers_what_is_under_way_and_counts_what_that_cost(
     client = home.dial().begin()
     calls = [client.sent_call("plan", mode="start", objective=f"task {n}") for n in range(5)]
     calls += [client.sent_call("plan", mode="status") for _ in range(5)]
+    calls += [client.sent_call("handoff", op="wait")]  # longer than the owner would stay
     ping = client.send("ping")
     assert client.next()["id"] == ping  # so all have been read, and wait for the ruler
 

@@ -35,7 +35,7 @@ class FakeDesk:
             case "mumble":
                 return {"text": b"no JSON"}, b""
             case "flood":
-                return {"text": "x" * frames.MAX_HEADER_BYTES}, b""
+                return {"text": "é" * args["characters"]}, body
             case _:
                 return {"op": op, **args}, body[::-1]
 
@@ -90,13 +90,14 @@ async def test_a_refusal_and_a_failure_are_answers(caplog: pytest.LogCaptureFixt
     async with desk_socket(FakeDesk()) as sock:
         refused, _ = await asked(sock, "refuse", {})
         failed, _ = await asked(sock, "fail", {})
-        flooded, _ = await asked(sock, "flood", {})
+        flooded, _ = await asked(sock, "flood", {"characters": frames.MAX_BODY_BYTES // 6})
+        crowded, _ = await asked(sock, "flood", {"characters": frames.MAX_HEADER_BYTES}, b"body")
         mumbled, _ = await asked(sock, "mumble", {})
         after, _ = await asked(sock, "get", {})
 
     assert refused["error"] == "unknown_ref"
     assert (failed["error"], failed["what"]) == ("actor_died", "'fail' failed inside the owner")
-    assert flooded["error"] == "payload_too_large"
+    assert flooded["error"] == crowded["error"] == "payload_too_large"
     assert mumbled["error"] == "actor_died"
     assert after["op"] == "get"
     assert "planted-secret" not in caplog.text
@@ -129,6 +130,23 @@ async def test_a_question_of_the_wrong_shape_is_refused(header: dict[str, Any]) 
     answer = await sent(pack(header, 0))
 
     assert answer["error"] == "bad_request"
+
+
+@pytest.mark.parametrize("over", [-64, -1, 0, 1, 1_000_000])
+async def test_a_reply_that_is_too_long_for_a_header_arrives_all_the_same(over: int) -> None:
+    empty = len('{"text":""}')
+    characters = (frames.MAX_HEADER_BYTES - empty + over) // 6
+    async with desk_socket(FakeDesk()) as sock:
+        answer, body = await asked(sock, "flood", {"characters": characters})
+        after, _ = await asked(sock, "get", {})
+
+    assert (answer, body) == ({"text": "é" * characters, **_length(answer)}, b"")
+    assert after["op"] == "get"
+
+
+def _length(answer: dict[str, Any]) -> dict[str, int]:
+    """Return the member that a frame adds, where it has one."""
+    return {"body_bytes": 0} if "body_bytes" in answer else {}
 
 
 async def test_a_frame_that_does_not_fit_is_not_sent() -> None:
