@@ -16,20 +16,22 @@ from osiris.core.commands import Handoff
 from osiris.core.decision import Checked
 from osiris.core.errors import Refusal
 from osiris.core.handing import ANYONE
-from osiris.core.handoff import Contract
+from osiris.core.handoff import ACTIVE, Contract
+from osiris.core.index import Moved
 from osiris.core.replies import Block, Reply
 from osiris.service import Caller
-from osiris_actors import schemas
+from osiris_actors import listings, schemas
 from osiris_actors.checks import Checks
 from osiris_actors.contract_facts import ended
 from osiris_actors.routing import Router
-from osiris_actors.store.contract import Key, Store
+from osiris_actors.store.contract import Key, Store, Unit
 
 WAIT_S = 25.0
 WAITS_HERE = 8
 WAITS = 256
 LISTED = 200
 SHORTEST = 4
+Standing = dict[str, Moved]  # by the contract's id
 VERIFIABLE = ("returned", "expired", "cancelled")
 
 
@@ -53,9 +55,9 @@ class Handoffs:
         self._changed = trio.Event()
         self._is_leaving = False
 
-    def changed(self, stream: str, _: int) -> None:
-        """Wake who waits; called for every committed stream."""
-        if stream.startswith("task/"):
+    def changed(self, unit: Unit) -> None:
+        """Wake who waits, if a contract has changed; called for every committed unit."""
+        if any(put.key.startswith("contract") for put in unit.puts):
             self._wake()
 
     def leave(self) -> None:
@@ -87,9 +89,7 @@ class Handoffs:
 
     async def listed(self, caller: Caller, command: Handoff) -> Reply:
         """Return the contracts offered to the caller, and those of its task."""
-        found = await self._contracts(caller, command)
-        pairs = (("ok", ""), ("contracts", str(len(found))), ("cursor", _cursor(found)))
-        return Reply(pairs, block=_block(found))
+        return await self._reply(await self._standing(caller, command))
 
     async def wait(self, caller: Caller, command: Handoff) -> Reply | Refusal:
         """Return as soon as the list is not the one that `cursor` stands for."""
@@ -97,7 +97,7 @@ class Handoffs:
             return Refusal("busy", "too many calls wait already", "wait with fewer calls at once")
         self._waiting[caller.nonce] += 1
         try:
-            cursor = command.cursor or _cursor(await self._contracts(caller, command))
+            cursor = command.cursor or _cursor(await self._standing(caller, command))
             with trio.move_on_after(WAIT_S):
                 if found := await self._changed_list(caller, command, cursor):
                     return found
@@ -110,31 +110,37 @@ class Handoffs:
         """Return the list that `cursor` does not stand for; None when the owner leaves."""
         while True:
             changed = self._changed
-            found = await self._contracts(caller, command)
+            found = await self._standing(caller, command)
             if _cursor(found) != cursor:
-                pairs = (("ok", ""), ("contracts", str(len(found))), ("cursor", _cursor(found)))
-                return Reply(pairs, block=_block(found))
+                return await self._reply(found)
             if self._is_leaving:
                 return None
             await changed.wait()
 
-    async def _contracts(self, caller: Caller, command: Handoff) -> list[Contract]:
-        agent = command.agent or caller.agent
-        names: dict[str, None] = {}
-        for name in (agent, *ANYONE):
-            prefix = f"inbox/{index.agent_key(name)}/"
-            puts = await self._store.index(prefix, limit=LISTED)
-            names |= dict.fromkeys(put.key.removeprefix(prefix) for put in puts)
+    async def _standing(self, caller: Caller, command: Handoff) -> Standing:
+        """Return how the contracts stand that are offered to the caller or are its task's."""
+        inboxes = [f"inbox/{index.agent_key(n)}/" for n in (command.agent or caller.agent, *ANYONE)]
         acting = await self._router.task(caller, command, None)
-        found = [await ended(self._store, name) for name in names]
-        offered = [c for c in found if c is not None and c.status == "offered"]
-        own = [] if isinstance(acting, Refusal) else await self._of_task(acting)
-        return list({c.id: c for c in (*offered, *own)}.values())
+        own = "" if isinstance(acting, Refusal) else f"issued/{acting}/"
+        found: Standing = {}
+        for folder in filter(None, (*inboxes, own)):
+            async for put in listings.entries(self._store, folder):
+                name = put.key.removeprefix(folder)
+                raw = await self._store.get_index(f"contract.state/{name}")
+                moved = None if raw is None else index.moved_entry(raw)
+                if moved is not None and (folder == own or moved.status == "offered"):
+                    found[name] = moved
+        return found
 
-    async def _of_task(self, task: str) -> list[Contract]:
-        puts = await self._store.index(f"issued/{task}/", limit=LISTED)
-        found = [await ended(self._store, put.key.rpartition("/")[2]) for put in puts]
-        return [contract for contract in found if contract is not None]
+    async def _reply(self, found: Standing) -> Reply:
+        """Return the list: what is open first, of what has ended as much as fits."""
+        names = sorted(found, key=lambda name: found[name].status not in ACTIVE)
+        told = [await ended(self._store, name) for name in names[:LISTED]]
+        lines = [_line(contract) for contract in told if contract is not None]
+        if len(names) > LISTED:
+            lines.append(f"and {len(names) - LISTED:,} more")
+        pairs = (("ok", ""), ("contracts", str(len(found))), ("cursor", _cursor(found)))
+        return Reply(pairs, block=Block("contracts", "\n".join(lines)) if lines else None)
 
     async def _named(self, name: str | None) -> Contract | Refusal:
         if not name:
@@ -162,15 +168,9 @@ class Handoffs:
         return await self._checks.run(caller, contract, result)
 
 
-def _cursor(contracts: list[Contract]) -> str:
-    parts = [f"{c.id}:{c.status}:{c.attempt}" for c in sorted(contracts, key=lambda c: c.id)]
+def _cursor(found: Standing) -> str:
+    parts = [f"{name}:{found[name].status}:{found[name].attempt}" for name in sorted(found)]
     return canon.hexdigest("list", parts)[:12]
-
-
-def _block(contracts: list[Contract]) -> Block | None:
-    if not contracts:
-        return None
-    return Block("contracts", "\n".join(map(_line, contracts)))
 
 
 def _line(c: Contract) -> str:

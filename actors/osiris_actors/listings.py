@@ -1,5 +1,6 @@
 """What a store lists, however long the list is. After each page others have their turn."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
@@ -8,12 +9,24 @@ import trio
 from osiris.core import events as ev
 from osiris.core import index
 from osiris.core.index import RefEntry
-from osiris_actors.store.contract import Store
+from osiris_actors.store.contract import Put, Store
 
 LISTED = 10_000
 PAGE = 100
 
 Row = dict[str, Any]
+
+
+async def entries(store: Store, folder: str) -> AsyncIterator[Put]:
+    """Yield every entry of the index in `folder`, in the order of keys."""
+    after = ""
+    while page := await store.index(folder, after=after, limit=PAGE):
+        for put in page:
+            yield put
+        if len(page) < PAGE:
+            return
+        after = page[-1].key
+        await trio.lowlevel.checkpoint()
 
 
 async def tasks(store: Store, project: str) -> tuple[list[Row], int]:
@@ -23,15 +36,13 @@ async def tasks(store: Store, project: str) -> tuple[list[Row], int]:
     """
     prefix = f"tasks/{project}/" if project else "tasks/"
     rows: list[Row] = []
-    after, known = "", 0
-    while found := await store.index(prefix, after=after, limit=PAGE):
-        entries = [index.task_entry(put.value) for put in found if put.value]
-        known += len(entries)
-        rows += [msgspec.structs.asdict(entry) for entry in entries]
+    known = 0
+    async for put in entries(store, prefix):
+        if put.value:
+            known += 1
+            rows.append(msgspec.structs.asdict(index.task_entry(put.value)))
         if len(rows) >= 2 * LISTED:
             rows = _newest(rows)
-        after = found[-1].key
-        await trio.lowlevel.checkpoint()
     return _newest(rows), known
 
 

@@ -22,11 +22,13 @@ from osiris.core.query_page import MAX_PAGE_TOKENS, PAGE_TOKENS, Limits, Step, t
 from osiris.core.remembering import Line, Wanted
 from osiris.core.replies import Block, Reply
 from osiris.core.task_state import TaskState
+from osiris_actors import listings
+from osiris_actors.env import Env
 from osiris_actors.loopguard import WINDOW_MS, written_since
 from osiris_actors.store.contract import Store
 
 TTL_MS = WINDOW_MS
-ENTRIES = 1_000
+FEW = 1_000  # entries that are looked through in the event loop
 PAGE = 20
 _HOUR_MS = 3_600_000
 _CALL = 12
@@ -43,8 +45,9 @@ class Looks(Struct, frozen=True):
 class Memories:
     """Answers osiris_recall of memory."""
 
-    def __init__(self, store: Store, looks: Looks) -> None:
+    def __init__(self, store: Store, env: Env, looks: Looks) -> None:
         self._store = store
+        self._env = env
         self._looks = looks
 
     async def recall(self, command: Recall, scopes: Sequence[str]) -> Reply:
@@ -77,21 +80,21 @@ class Memories:
 
     async def _noted(self, asked: Wanted, scopes: Sequence[str]) -> list[Line]:
         entries = [entry for scope in scopes for entry in await self._entries(scope)]
-        rows = remembering.shown(entries, asked)
-        texts = remembering.with_lessons(rows, entries)
-        return [_line(entry, note, text) for (entry, note), text in zip(rows, texts, strict=True)]
+        if len(entries) <= FEW:
+            return _told(entries, asked)
+        return await self._env.run_sync(_told, entries, asked)
 
     async def _entries(self, scope: str) -> list[Entry]:
         found: list[Entry] = []
         for kind in KINDS:
-            puts = await self._store.index(f"mem/{scope}/{kind}/", limit=ENTRIES)
-            entries = [memory_index.memory_entry(put.value) for put in puts if put.value]
+            puts = listings.entries(self._store, f"mem/{scope}/{kind}/")
+            entries = [memory_index.memory_entry(put.value) async for put in puts if put.value]
             found.extend(sorted(entries, key=lambda entry: entry.version))
         return found
 
     async def _files(self, asked: Wanted, stream: str) -> list[Line]:
-        puts = await self._store.index(f"file/{stream}/", limit=ENTRIES)
-        files = [index.file_entry(put.value) for put in puts if put.value]
+        puts = listings.entries(self._store, f"file/{stream}/")
+        files = [index.file_entry(put.value) async for put in puts if put.value]
         return [
             Line(
                 kind="file",
@@ -134,6 +137,12 @@ class Memories:
         if await written_since(self._store, state.project, seen.at_ms):
             return "stale: something was changed since"
         return f"good for {max(1, left // _HOUR_MS)} h"
+
+
+def _told(entries: Sequence[Entry], asked: Wanted) -> list[Line]:
+    rows = remembering.shown(entries, asked)
+    texts = remembering.with_lessons(rows, entries)
+    return [_line(entry, note, text) for (entry, note), text in zip(rows, texts, strict=True)]
 
 
 async def noted(store: Store, stream: str, kind: str, item: str) -> Entry | None:

@@ -7,12 +7,11 @@ from pathlib import Path
 from osiris.core import index, memory_index, reporting
 from osiris.core.commands import Checkpoint, Command, Plan
 from osiris.core.errors import Refusal
-from osiris.core.memory import KINDS
+from osiris.core.memory import KINDS, Entry
 from osiris.core.reporting import Material
 from osiris.core.task_state import TaskState
+from osiris_actors import listings
 from osiris_actors.store.contract import Store
-
-MOST = 2_000  # entries of a kind, and payloads, that a report lists
 
 
 def is_due(command: Command) -> bool:
@@ -29,10 +28,12 @@ def is_due(command: Command) -> bool:
 async def gathered(store: Store, state: TaskState) -> Material:
     """Return what the store knows of a task beside its state, oldest first."""
     stream = f"task/{state.task}"
-    kept = [put for kind in KINDS for put in await store.index(f"mem/{stream}/{kind}/", limit=MOST)]
-    memory = [memory_index.memory_entry(put.value) for put in kept if put.value]
-    puts = await store.index(f"ref/{stream}/", limit=MOST)
-    refs = [index.ref_entry(put.value) for put in puts if put.value]
+    memory: list[Entry] = []
+    for kind in KINDS:
+        kept = listings.entries(store, f"mem/{stream}/{kind}/")
+        memory += [memory_index.memory_entry(put.value) async for put in kept if put.value]
+    puts = listings.entries(store, f"ref/{stream}/")
+    refs = [index.ref_entry(put.value) async for put in puts if put.value]
     return Material(
         tuple(sorted(memory, key=lambda entry: entry.version)),
         tuple(sorted(refs, key=lambda ref: ref.at_ms)),

@@ -206,11 +206,12 @@ class Stream(Folded[S]):
         state, version = self.state, self._head.version
         puts: list[Put] = []
         for place, event in enumerate(stamped):
+            before = state if isinstance(state, TaskState) else None
             is_known = place < len(states)
             state = states[place] if is_known else self._fold.apply(state, event)
             version += 1
             after = state if isinstance(state, TaskState) else None
-            puts += [Put(*found) for found in index.puts(self.name, version, event, after)]
+            puts += [Put(*found) for found in index.puts(self.name, version, event, after, before)]
         raw = tuple([ev.encode(event) for event in stamped])
         append = Append(self.name, self._head.version, raw, self._snapshot(state, raw))
         changes = counting.deltas(self.name, stamped)

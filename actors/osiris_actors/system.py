@@ -70,7 +70,7 @@ class System:
         self.owes: list[Owed] = []
         self.refstore = RefStore(tools.store, tools.env, lambda text: tools.count(text).n)
         looks = Looks(self.look, lambda text: tools.count(text).n, tools.env.now_ms)
-        memories = Memories(tools.store, looks)
+        memories = Memories(tools.store, tools.env, looks)
         self.recaller = Recaller(tools.store, ingest, self.refstore, memories)
 
     def start(self) -> None:

@@ -13,7 +13,7 @@ from osiris.core.memory import Entry
 from osiris.core.observing import pin_id
 from osiris.core.planning import split_pinned
 from osiris.core.task_state import TaskState
-from osiris_actors import schemas
+from osiris_actors import listings, schemas
 from osiris_actors.contract_facts import child_of, contract_of, inputs_of
 from osiris_actors.observe_facts import Text, facts_of, text_facts
 from osiris_actors.ruling import Case, ruling_of
@@ -21,7 +21,6 @@ from osiris_actors.store.blobs import unpack
 from osiris_actors.stream import Stream, Tools
 from osiris_actors.task_messages import Ask
 
-RESUME_ENTRIES = 64
 KNOWN_REFS = 4_096
 
 
@@ -174,10 +173,8 @@ class TaskFacts:
             return ()
         found: list[Entry] = []
         for kind in ("decision", "constraint"):
-            puts = await self.tools.store.index(
-                f"mem/{self.stream.name}/{kind}/", limit=RESUME_ENTRIES
-            )
-            found.extend(memory_index.memory_entry(put.value) for put in puts if put.value)
+            puts = listings.entries(self.tools.store, f"mem/{self.stream.name}/{kind}/")
+            found += [memory_index.memory_entry(put.value) async for put in puts if put.value]
         return tuple(sorted(found, key=lambda entry: entry.version))
 
 

@@ -280,15 +280,9 @@ class Writer(Reading):
 
     def _notify(self, units: tuple[Unit, ...], outcomes: tuple[Outcome, ...]) -> None:
         for unit, result in zip(units, outcomes, strict=True):
-            if not isinstance(result, Committed):
-                continue
-            for append in unit.appends:
-                if append.events:
-                    self._tell(append.stream, result.versions[append.stream])
-
-    def _tell(self, stream: str, version: int) -> None:
-        for listener in tuple(self._listeners):
-            try:
-                listener(stream, version)
-            except Exception:  # a listener is not part of the commit
-                log.exception("a listener failed on %s@%d", stream, version)
+            for listener in tuple(self._listeners) if isinstance(result, Committed) else ():
+                try:
+                    listener(unit)
+                except Exception:  # a listener is not part of the commit
+                    names = ", ".join([append.stream for append in unit.appends])
+                    log.exception("a listener failed on a commit of %s", names)

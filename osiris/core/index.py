@@ -17,7 +17,7 @@
 | contract.child/ID                     | task, agent | who holds it, and its task            |
 | contract.state/ID                     | Moved       | where it stands                       |
 | contract.late/ID                      | sha256      | a result that came after the end      |
-| inbox/AGENT/ID                        | task id     | what was offered to whom              |
+| inbox/AGENT/ID                        | task id     | what is offered to whom               |
 | issued/TASK/ID                        | nothing     | what a task offered                   |
 | due/ID                                | Due         | which leases run                      |
 | catalogue/PROJECT, or task/ID for one | Catalogue   | which tools the compass knows         |
@@ -145,11 +145,19 @@ _MOVES_SEAL = (
 )
 
 
-def puts(stream: str, version: int, stamped: ev.Stamped, after: TaskState | None) -> Puts:
-    """Return the entries of one event; `after` is the task's state behind it, None for scopes."""
+def puts(
+    stream: str,
+    version: int,
+    stamped: ev.Stamped,
+    after: TaskState | None,
+    before: TaskState | None = None,
+) -> Puts:
+    """Return the entries of one event between two states of its task, which a scope has not."""
     if isinstance(stamped.event, ev.Charged):
         return ()
     found = _of_event(stream, version, stamped, after)
+    if before is not None and isinstance(stamped.event, ev.HandoffAccepted | ev.HandoffMoved):
+        found = (*found, *_inbox(before, stamped.event))
     if after is not None and after.seal and _moves_seal(stamped.event):
         ordinal = after.seals.to_bytes(4, "big")
         return (*found, (f"seal/{after.task}/{after.seal}", ordinal))
@@ -256,6 +264,16 @@ def _of_handoff(task: str, at: ev.Stamped) -> Puts:
             return (_due(Due(contract, task, child, lease_s, version)),)
         case _:
             return ()
+
+
+def _inbox(before: TaskState, event: ev.HandoffAccepted | ev.HandoffMoved) -> Puts:
+    """Return what keeps in the inbox the contracts that are offered, and no others."""
+    known = before.contracts.get(event.contract)
+    is_offered = isinstance(event, ev.HandoffMoved) and event.status == "offered"
+    if known is None or is_offered == (known.status == "offered"):
+        return ()
+    key = f"inbox/{agent_key(known.to)}/{event.contract}"
+    return ((key, before.task.encode() if is_offered else None),)
 
 
 def _state(contract: str, moved: Moved) -> Put:

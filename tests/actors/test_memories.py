@@ -223,3 +223,19 @@ async def test_a_page_of_memory_keeps_to_its_tokens_and_goes_on_exactly() -> Non
     assert len(pages) > 1
     assert shown == [str(number) for number in range(18)]
     assert max(len(page.text) for page in pages) < 9_000
+
+
+async def test_of_thousands_of_entries_the_last_is_found_and_none_is_outdated() -> None:
+    async with system() as (agent, _):
+        await started(agent)
+        await agent.call("observe", kind="fact", id="port", text="it listens on 8080")
+        for number in range(1_100):
+            await agent.call("observe", kind="fact", text=f"fact {number}.")
+        await agent.call("observe", kind="fact", id="port", text="it listens on 9090")
+        last = await agent.call("recall", op="memory", q="fact 1099.")
+        port = await agent.call("recall", op="memory", q="it listens")
+        whole = await agent.call("recall", op="memory", q="fact: ")
+
+    assert [line.rpartition(": ")[2] for line in rows(last.text)] == ["fact 1099."]
+    assert [line.rpartition(": ")[2] for line in rows(port.text)] == ["it listens on 9090"]
+    assert " of=1101 " in whole.text

@@ -1,9 +1,15 @@
 """`handoff wait`: until something changes, until its time is over, or until the owner leaves."""
 
+from functools import partial
+
+import pytest
 import trio
 from trio.testing import MockClock
 
-from osiris_actors.handoffs import WAIT_S
+from osiris.core.commands import Handoff
+from osiris.core.index import Moved
+from osiris.service import Caller
+from osiris_actors.handoffs import LISTED, WAIT_S, Handoffs
 from tests.actors.running import Agent, system
 from tests.actors.test_handoffs import ANA, BOB, offered, word
 
@@ -64,3 +70,77 @@ async def test_an_owner_that_leaves_sends_away_who_waits_and_the_cursor_misses_n
     assert answers[0].startswith("still_waiting cursor=")
     assert contract in again.text
     assert still.text.startswith("still_waiting cursor=")
+
+
+async def test_ended_offers_however_many_hide_no_new_one() -> None:
+    async with system() as (first, desk):
+        ana, bob = Agent(first.gateway, ANA), Agent(first.gateway, BOB)
+        await ana.call("plan", mode="start", objective="find slow parts")
+        for number in range(LISTED + 20):
+            ended = await ana.call("handoff", op="offer", to="any", goal=f"part {number}")
+            await ana.call("handoff", op="cancel", contract=word(ended.text, "contract"))
+        offers = [
+            word(
+                (await ana.call("handoff", op="offer", to="any", goal=f"new {n}")).text, "contract"
+            )
+            for n in range(20)
+        ]
+        offered_to_bob = await bob.call("handoff", op="list")
+        of_ana = await ana.call("handoff", op="list")
+        inbox = await desk.store.index("inbox/", limit=1_000)
+
+    assert all(contract in offered_to_bob.text for contract in offers)
+    assert all(contract in of_ana.text for contract in offers)
+    assert word(of_ana.text, "contracts") == str(LISTED + 40)
+    assert "\nand 40 more\n" in of_ana.text
+    assert len(inbox) == len(offers)
+
+
+async def test_an_inbox_holds_what_is_offered_and_nothing_else() -> None:
+    held: list[int] = []
+    async with system() as (first, desk):
+        ana, bob = Agent(first.gateway, ANA), Agent(first.gateway, BOB)
+
+        async def look() -> None:
+            held.append(len(await desk.store.index("inbox/")))
+
+        contract = await offered(ana)
+        await look()
+        await bob.call("handoff", op="accept", contract=contract)
+        await look()
+        await bob.call("handoff", op="return", contract=contract, result="module 77")
+        await ana.call("handoff", op="reject", contract=contract)
+        await look()
+        again = await bob.call("handoff", op="list")
+        await bob.call("handoff", op="decline", contract=contract)
+        await look()
+
+    assert held == [1, 0, 1, 0]
+    assert contract in again.text
+
+
+async def test_who_waits_is_woken_by_contracts_alone(
+    monkeypatch: pytest.MonkeyPatch, autojump_clock: MockClock
+) -> None:
+    looks: list[str] = []
+    standing = Handoffs._standing
+
+    async def counted(self: Handoffs, caller: Caller, command: Handoff) -> dict[str, Moved]:
+        looks.append(caller.client)
+        return await standing(self, caller, command)
+
+    monkeypatch.setattr(Handoffs, "_standing", counted)
+    async with system() as (first, _):
+        ana, bob = Agent(first.gateway, ANA), Agent(first.gateway, BOB)
+        await ana.call("plan", mode="start", objective="work on")
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(bob.call, "handoff", op="wait"))
+            await trio.testing.wait_all_tasks_blocked()
+            before = len(looks)
+            for number in range(30):
+                await ana.call("observe", kind="fact", text=f"fact {number}")
+            await trio.testing.wait_all_tasks_blocked()
+            assert len(looks) == before
+            await ana.call("handoff", op="offer", to="bob-bbbb", goal="find slow parts")
+
+    assert len(looks) == before + 1

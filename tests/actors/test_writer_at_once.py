@@ -78,12 +78,12 @@ def writer(lane: Near, backend: MemoryBackend | None = None) -> Writer:
 async def test_a_commit_taken_at_once_is_answered_counted_and_told(
     lane: Near, nursery: trio.Nursery, autojump_clock: MockClock
 ) -> None:
-    store, heard = writer(lane), list[tuple[str, int]]()
-    store.watch(lambda stream, version: heard.append((stream, version)))
+    store, heard = writer(lane), list[Unit]()
+    store.watch(heard.append)
     await nursery.start(store.run)
 
     assert await store.commit(EVENT) == Committed({"task/a": 1})
-    assert heard == [("task/a", 1)]
+    assert heard == [EVENT]
     assert store.statistics() == Statistics(batches=1, units=1, largest_batch=1)
     assert lane.sizes == [size_bytes(EVENT)]
     assert (await store.head("task/a")).version == 1

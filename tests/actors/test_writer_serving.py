@@ -17,36 +17,38 @@ async def test_listeners_hear_of_what_was_committed_and_nothing_else(
     nursery: trio.Nursery,
 ) -> None:
     store = Writer(MemoryBackend(), RealEnv(), lane=InlineLane())
-    heard: list[tuple[str, int]] = []
-    end = store.watch(lambda stream, version: heard.append((stream, version)))
+    heard: list[Unit] = []
+    end = store.watch(heard.append)
     nursery.start_soon(store.run)
 
     first = Unit((Append("task/a", 0, (b"1", b"2")), Append("project/p", 0, (b"1",))))
     await store.commit(first)
     assert await store.commit(first) == Conflict("task/a", 2)
-    await store.commit(Unit((Append("task/a", 2, ()),)))
-    assert heard == [("task/a", 2), ("project/p", 1)]
+    second = Unit((Append("task/a", 2, (b"3",)),))
+    await store.commit(second)
+    assert heard == [first, second]
     end()
-    await store.commit(Unit((Append("task/a", 2, (b"3",)),)))
-    assert len(heard) == 2
+    await store.commit(Unit((Append("task/a", 3, (b"4",)),)))
+    assert heard == [first, second]
     store.stop()
 
 
 async def test_a_listener_that_fails_disturbs_nobody(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(_stream: str, _version: int) -> None:
+    def fails(_unit: Unit) -> None:
         raise RuntimeError("listener")
 
-    heard: list[str] = []
+    heard: list[Unit] = []
     store = Writer(MemoryBackend(), RealEnv(), lane=InlineLane())
     store.watch(fails)
-    store.watch(lambda stream, _version: heard.append(stream))
+    store.watch(heard.append)
     nursery.start_soon(store.run)
 
-    assert await store.commit(Unit((Append("task/a", 0, (b"1",)),))) == Committed({"task/a": 1})
-    assert heard == ["task/a"]
-    assert "a listener failed on task/a@1" in caplog.text
+    unit = Unit((Append("task/a", 0, (b"1",)),))
+    assert await store.commit(unit) == Committed({"task/a": 1})
+    assert heard == [unit]
+    assert "a listener failed on a commit of task/a" in caplog.text
     store.stop()
 
 

@@ -156,8 +156,8 @@ def _check_index(backend: MemoryBackend, history: History) -> None:
         state: TaskState | ScopeState = TaskState() if stream[:5] == "task/" else ScopeState()
         for version, stamped in enumerate(events, 1):
             if isinstance(state, TaskState):
-                state = apply(state, stamped)
-                by_time.extend(index.puts(stream, version, stamped, state))
+                before, state = state, apply(state, stamped)
+                by_time.extend(index.puts(stream, version, stamped, state, before))
             else:
                 state = apply_scope(state, stamped)
                 by_time.extend(index.puts(stream, version, stamped, None))

@@ -59,7 +59,6 @@ class StoreUnavailable(Exception):  # noqa: N818 - named by what happened to the
 
 
 Event = tuple[int, bytes]  # a stored event with its version
-Listener = Callable[[str, int], None]
 
 
 class Append(msgspec.Struct, frozen=True):
@@ -139,6 +138,9 @@ class Unit(msgspec.Struct, frozen=True):
     key: Key | None = None
     reply: bytes = b""
     reserve: bool = False
+
+
+Listener = Callable[[Unit], None]
 
 
 class Committed(msgspec.Struct, frozen=True):
@@ -296,5 +298,5 @@ class Store(Protocol):
         ...
 
     def watch(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(stream, version)` after each commit, until the returned call ends it."""
+        """Call `listener` with each unit that was committed, until the returned call ends it."""
         ...
