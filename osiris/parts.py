@@ -91,7 +91,11 @@ class Parts:
             )
             files = Files(self.env.run_sync)
             ingest = Ingest(self.env, self._redactor, files, self._tokenizer.count)
-            options = Options(ceilings=ceilings_of(self._settings), reports=reports)
+            options = Options(
+                ceilings=ceilings_of(self._settings),
+                reports=reports,
+                traffic=self._traffic or Traffic(),
+            )
             async with running(writer, ingest, tools, options) as system:
                 yield system
         finally:

@@ -1,6 +1,7 @@
 """The port between the surface (MCP, doors, command line) and the runtime behind it."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import msgspec
@@ -50,6 +51,15 @@ class Traffic:
 
     def __init__(self) -> None:
         self.under_way = 0
+
+    @contextmanager
+    def aside(self) -> Generator[None]:
+        """Leave one request out that waits for somebody else, and for no pause of the owner."""
+        self.under_way -= 1
+        try:
+            yield
+        finally:
+            self.under_way += 1
 
 
 class Answer(msgspec.Struct, frozen=True):

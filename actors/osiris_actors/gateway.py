@@ -46,7 +46,7 @@ class Gateway:
         self.documents = Documents(system, self.router)
         self.rules = RuleBook(system.tools.env)
         checks = Checks(system.tools, system.ingest, self.rules)
-        self.handoffs = Handoffs(system.store, self.router, checks)
+        self.handoffs = Handoffs(system.store, self.router, checks, system.options.traffic)
         system.store.watch(self.handoffs.changed)
 
     async def call(self, caller: Caller, ask: Ask, turn: Turn) -> Answer:

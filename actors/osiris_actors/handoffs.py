@@ -19,7 +19,7 @@ from osiris.core.handing import ANYONE
 from osiris.core.handoff import ACTIVE, Contract
 from osiris.core.index import Moved
 from osiris.core.replies import Block, Reply
-from osiris.service import Caller
+from osiris.service import Caller, Traffic
 from osiris_actors import listings, schemas
 from osiris_actors.checks import Checks
 from osiris_actors.contract_facts import ended
@@ -47,10 +47,11 @@ class Target(Struct, frozen=True):
 class Handoffs:
     """One for all connections."""
 
-    def __init__(self, store: Store, router: Router, checks: Checks) -> None:
+    def __init__(self, store: Store, router: Router, checks: Checks, traffic: Traffic) -> None:
         self._store = store
         self._router = router
         self._checks = checks
+        self._traffic = traffic
         self._waiting: Counter[str] = Counter()
         self._changed = trio.Event()
         self._is_leaving = False
@@ -98,7 +99,7 @@ class Handoffs:
         self._waiting[caller.nonce] += 1
         try:
             cursor = command.cursor or _cursor(await self._standing(caller, command))
-            with trio.move_on_after(WAIT_S):
+            with trio.move_on_after(WAIT_S), self._traffic.aside():
                 if found := await self._changed_list(caller, command, cursor):
                     return found
             return Reply((("still_waiting", ""), ("cursor", cursor)))

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import trio
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ from osiris.core.errors import Refusal
 from osiris.core.handoff import LEASE_S
 from osiris.core.index import CallEntry
 from osiris.core.task_state import TaskState
+from osiris.service import Traffic
 from osiris_actors import owing
 from osiris_actors.charges import FLUSH_S
 from osiris_actors.clock import Clock
@@ -41,11 +43,13 @@ class Options(Struct, frozen=True):
     """`ceilings` are amounts by level and unit, as day/tokens.
 
     `reports` is the folder of finished reports; `lease_s` is how long a holder may be silent.
+    `traffic` counts the calls, all of them or none.
     """
 
     ceilings: dict[str, int] = {}
     reports: Path | None = None
     lease_s: int = LEASE_S
+    traffic: Traffic = msgspec.field(default_factory=Traffic)
 
 
 class System:

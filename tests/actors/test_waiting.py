@@ -144,3 +144,16 @@ async def test_who_waits_is_woken_by_contracts_alone(
             await ana.call("handoff", op="offer", to="bob-bbbb", goal="find slow parts")
 
     assert len(looks) == before + 1
+
+
+async def test_who_waits_is_nobody_that_a_commit_would_hold_up(autojump_clock: MockClock) -> None:
+    async with system() as (first, _):
+        traffic = first.gateway.system.options.traffic
+        bob = Agent(first.gateway, BOB)
+        traffic.under_way = 1  # this call, as its connection counts it
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(partial(bob.call, "handoff", op="wait"))
+            await trio.testing.wait_all_tasks_blocked()
+            while_waiting = traffic.under_way
+
+    assert (while_waiting, traffic.under_way) == (0, 1)
