@@ -86,7 +86,7 @@ def test_looking_starts_no_owner_and_reading_a_ref_does(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
 
     assert shell.json("health")["owner_running"] is False
-    assert shell.json("tasks") == {"tasks": []}
+    assert shell.json("tasks") == {"tasks": [], "of": 0}
     assert not shell.home.is_owned()
     with shell.owner() as pid:
         assert shell.json("health")["pid"] == pid

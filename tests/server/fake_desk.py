@@ -59,7 +59,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
                 "at_ms": 2_000,
                 "by": "codex-1111",
             },
-        ]
+        ],
+        "of": 2,
     },
     "show": {
         "task": "7c3f90d1",

@@ -376,3 +376,11 @@ def with_problem(context: Context) -> Context:
     problem = Problem("bad_setting", "cache_ttl_s", "cache_ttl_s is 'x'", "a number")
     loaded = Loaded(context.settings.settings, context.settings.origins, (problem,))
     return replace(context, settings=loaded)
+
+
+def test_a_list_that_is_not_whole_says_so(cli: Cli) -> None:
+    cli.desk.answers["tasks"] = {**cli.desk.answers["tasks"], "of": 12_002}
+
+    assert cli.run("tasks", "--all-projects") == 0
+
+    assert "the newest 2 of 12,002" in cli.told
