@@ -379,8 +379,9 @@ def with_problem(context: Context) -> Context:
 
 
 def test_a_list_that_is_not_whole_says_so(cli: Cli) -> None:
-    cli.desk.answers["tasks"] = {**cli.desk.answers["tasks"], "of": 12_002}
+    row = {"task": "7c3f", "project": "", "objective": "x", "status": "open", "at_ms": 1, "by": "b"}
+    cli.desk.answers["tasks"] = {"tasks": [row], "of": 12_002}
 
     assert cli.run("tasks", "--all-projects") == 0
 
-    assert "the newest 2 of 12,002" in cli.told
+    assert "the newest 1 of 12,002" in cli.told
