@@ -25,7 +25,6 @@ MAX_BODY_BYTES = 64 * 1024 * 1024
 PIECE_BYTES = 256 * 1024
 
 _IN_BODY = {"answer_in": "body"}
-_BODY_BYTES_ROOM = 64  # for the member that `pack` adds
 
 
 class FrameError(Exception):
@@ -54,11 +53,13 @@ def pack(header: "Mapping[str, Any]", body_bytes: int) -> bytes:
 
 def reply(answer: "Mapping[str, Any]", body: bytes) -> tuple[bytes, bytes]:
     """Return what is sent before the body, and the body (rule 4). Raises FrameError."""
-    if not body:
-        raw = json.dumps(answer, separators=(",", ":")).encode()
-        if len(raw) > MAX_HEADER_BYTES - _BODY_BYTES_ROOM:
-            return pack(_IN_BODY, len(raw)), raw
-    return pack(answer, len(body)), body
+    try:
+        return pack(answer, len(body)), body
+    except FrameError:
+        if body:
+            raise
+    raw = json.dumps(answer, separators=(",", ":")).encode()
+    return pack(_IN_BODY, len(raw)), raw
 
 
 def header_length(raw: bytes) -> int:
